@@ -8,13 +8,13 @@ best one of every schedule that can compute it.
 
   here   benchmarks/plan-costs.py --make FOLDER [--count=60] [--seed=1] [--chip=sm_90a]
              [--board=h200] [--cubin=sm_90a] [--workers=2] [--build=build] [--limit=SECONDS]
-             [--expected]
+             [--expected] [--set=fit|fresh]
   GPU    PYTHONPATH=python benchmarks/plan-costs.py --run FOLDER --json=costs.json
              [--seconds=0.05] [--limit=SECONDS]
   here   benchmarks/plan-costs.py --report costs.json [--scales=packed.,pages.] [--write --board=h200]
 
 --make goes on where an earlier call was stopped; with --expected the planner is told the lengths
-that the launch will have. --run needs torch, and neither the compiler
+that the launch will have, and with --set problems of one set alone are made. --run needs torch, and neither the compiler
 nor a toolkit: it compares the results of a problem's kernels with each other, times them in
 turns, and stores each problem at once, so that a later call goes on there too. --report
 prints, for each set and kind and in all, by how much estimates are off (the larger one of
@@ -167,7 +167,8 @@ def make(options: argparse.Namespace) -> int:
     known = {}
     if listing.exists():
         known = {each["name"]: each for each in json.loads(listing.read_text(encoding="utf-8"))["problems"]}
-    problems = [known.get(each["name"], each) for each in draw(options.count, options.seed)]
+    drawn = [each for each in draw(options.count, options.seed) if options.set in ("", each["set"])]
+    problems = [known.get(each["name"], each) for each in drawn]
     start = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(options.workers) as pool:
         jobs_of = {
@@ -479,6 +480,7 @@ def main() -> int:
     parser.add_argument("--chip", default="sm_90a")
     parser.add_argument("--board", default="h200")
     parser.add_argument("--expected", action="store_true", help="tell the planner the lengths")
+    parser.add_argument("--set", choices=("", "fit", "fresh"), default="", help="problems of this set alone")
     parser.add_argument("--cubin", default="sm_90a")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")

@@ -7,7 +7,7 @@ SYNC = re.compile(
     r"^\s*(?:%\S+ = )?(attn\.mbarrier\.(?:wait|arrive|expect_tx|init|fence_init)|attn\.fence\.proxy_async"
     r"|attn\.named_barrier|attn\.team_barrier|attn\.cluster_barrier|attn\.turn\.\w+|attn\.wgmma\.wait|attn\.tma\.wait"
     r"|attn\.tma\.commit|attn\.cp_async\.(?:wait|commit)|gpu\.barrier|attn\.tcgen05\.(?:commit|fence)"
-    r"|attn\.tmem\.(?:wait|store_wait|dealloc))\b"
+    r"|attn\.tmem\.(?:wait|store_wait|reserve|dealloc))\b"
 )
 ACCESS = re.compile(
     r"^\s*(?:%\S+ = )?attn\.(wgmma|tma\.load|tma\.store|local_\w+|scalar_\w+|cp_async|mma|copy_out"
@@ -48,15 +48,32 @@ def with_operand(line: str, pattern: str, ops: list[str]) -> list[str] | None:
     return [op.replace("VALUE", value) for op in ops] + [changed]
 
 
+def without(line: str, *names: str) -> str:
+    """The line without these attributes."""
+    match = re.search(r" \{([^{}]*)\}", line)
+    if not match:
+        return line
+    kept = [each for each in match.group(1).split(", ") if each.split(" = ")[0] not in names]
+    return line[: match.start()] + (f" {{{', '.join(kept)}}}" if kept else "") + line[match.end() :]
+
+
 def cluster_changes(line: str, size: int) -> list[tuple[str, list[str]]]:
-    """Signals to all CTAs of a cluster become signals to the own one, and the other way round."""
+    """Signals to all CTAs of a cluster, or to some, become signals to the own one, and the other way
+    round; those to a leader of some become signals to that of others."""
     found = []
-    if " {ctas = " in line:
-        found.append(("own CTA for all", [re.sub(r" \{ctas = \d+ : i64\}", "", line)]))
+    if re.search(r"[{ ]ctas = ", line):
+        found.append(("own CTA for all", [without(line, "ctas", "rank_bits")]))
     elif size > 1 and "attn.mbarrier.arrive" in line and "{" not in line:
         found.append(("all CTAs for own", [re.sub(r" : <", f" {{ctas = {size} : i64}} : <", line)]))
-    if " {leader}" in line:
-        found.append(("own CTA for all", [line.replace(" {leader}", "")]))
+    if re.search(r"[{ ]leader\b", line):
+        found.append(("own CTA for leader", [without(line, "leader", "rank_bits")]))
+        if size > 2:
+            bits = [f"rank_bits = {other} : i64" for other in range(1, size)]
+            now = re.search(r"rank_bits = \d+ : i64", line)
+            found += [
+                (f"leader of {other} for that of others", [line.replace(now.group(0), other)])
+                for other in bits if now and other != now.group(0)
+            ]  # fmt: skip
     if " {cluster}" in line:
         found.append(("wait of the CTA alone", [line.replace(" {cluster}", "")]))
     return found
@@ -162,6 +179,11 @@ def mutants_of(text: str) -> list[Mutant]:
             for name, ops in (("one more trip", MORE), ("one trip less", LESS)):
                 if new := with_operand(line, r"to (%\S+)", ops):
                     add(name, number, new)
+        if "attn.cluster_leader" in line and line.rstrip().endswith("{"):
+            all_ctas = ["%mutant = arith.constant true", re.sub(r"attn\.cluster_leader.*", "scf.if %mutant {", line)]
+            add("all CTAs for the leader", number, all_ctas)
+        if "attn.tma.load" in line and re.search(r"[{ ]leader\b", line):
+            add("bytes at the own CTA", number, [without(line, "leader")])
         if re.search(r"= attn\.slot %", line) and (new := with_operand(line, r"\[(%\w+)\]", ZERO)):
             add("data of slot 0", number, new)
         if not SYNC.match(line):

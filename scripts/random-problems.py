@@ -8,10 +8,11 @@ if it is refused before a plan is taken. Every other end is a failure: a wrong r
 finding, an error after planning, a crash, or no end within the time limit.
 
 usage: scripts/random-problems.py [--first=N] [--count=N] [--limit=SECONDS] [--workers=N]
-           [--bin=build/bin] [--json=FILE] [--show=N]
+           [--set] [--bin=build/bin] [--json=FILE] [--show=N]
   --first    number of the first problem: the same number gives the same problem
   --count    how many problems
   --limit    start none after this time
+  --set      name a schedule in each problem, and fix parameters of its plan
   --json     keep the failures there, a line of JSON each
   --show     print the command line of problem N, and run nothing
 
@@ -46,17 +47,54 @@ SCHEDULES = {
     "sm_103a": ["ws_tmem", "split_q", "decode", "tiled_d"],
 }  # fmt: skip
 NARROW = ["f8E4M3FN", "f8E5M2"]
-# Refusals of a plan name the op or the flags; what other ops say came after it.
-REFUSED = re.compile(r"'attn.attention' op|'attn.combine' op cannot|^attn-compile: error: --", re.M)
+# Refusals of a plan name the op or the flags, and an epilogue that was asked for its store; what
+# other ops say came after it.
+REFUSED = re.compile(r"'attn.attention' op|'attn.combine' op cannot|^attn-compile: error: --"
+                     r"|'attn.store_result' op expected .* for a \w+ result", re.M)
+
+# What a parameter without listed values may be set to: usual numbers, and wrong ones.
+INTEGERS = [0, 1, 2, 3, 4, 5, 6, 8, 12, 16, 32, 48, 64, 80, 96, 128, 192, 256]
 
 PLANNED = re.compile(r"kernel attn|gave up on plan|to give its kernel")
 
+# Flags that say how a problem is compiled and tried, not what it is.
+MEANS = re.compile(r"--(chip|schedule|set|corners|seed|no-split-keys)\b")
+
+# What functions of a problem compute from a score or a result %x at batch %b, head %h, query %i
+# and key or column %j. The last value is what they give.
+SCORES = [
+    "%d = arith.subi %j, %i : i32\n%f = arith.sitofp %d : i32 to f32\n"
+    "%c = arith.constant 0.03 : f32\n%r = math.fma %f, %c, %x : f32",
+    "%c = arith.constant -0.5 : f32\n%r = arith.mulf %x, %c : f32",
+    "%c = arith.constant 7 : i32\n%d = arith.remsi %j, %c : i32\n"
+    "%e = arith.cmpi eq, %d, %h : i32\n%m = arith.constant 0xFF800000 : f32\n"
+    "%r = arith.select %e, %m, %x : f32",
+    "%t = math.tanh %x : f32\n%f = arith.sitofp %h : i32 to f32\n%r = arith.addf %t, %f : f32",
+]
+MASKS = [
+    "%c = arith.constant 3 : i32\n%s = arith.addi %i, %j : i32\n%d = arith.remsi %s, %c : i32\n"
+    "%r = arith.cmpi ne, %d, %b : i32",
+    "%c = arith.constant 20 : i32\n%s = arith.addi %i, %c : i32\n%r = arith.cmpi sle, %j, %s : i32",
+    "%c = arith.constant 33 : i32\n%r = arith.cmpi slt, %j, %c : i32",
+    "%c = arith.constant 40 : i32\n%k = arith.divui %i, %c : i32\n%l = arith.divui %j, %c : i32\n"
+    "%r = arith.cmpi eq, %k, %l : i32",
+    "%d = arith.subi %i, %j : i32\n%c = arith.constant 50 : i32\n%z = arith.constant 0 : i32\n"
+    "%p = arith.cmpi sge, %d, %z : i32\n%n = arith.cmpi sle, %d, %c : i32\n"
+    "%q = arith.cmpi eq, %j, %h : i32\n%a = arith.andi %p, %n : i1\n%r = arith.ori %a, %q : i1",
+]
+OUTS = [
+    "%f = arith.sitofp %h : i32 to f32\n%r = arith.addf %x, %f : f32",
+    "%c = arith.constant 2 : i32\n%d = arith.remsi %j, %c : i32\n%f = arith.sitofp %d : i32 to f32\n"
+    "%r = arith.mulf %x, %f : f32",
+]
+
 
 class Problem:
-    """The flags of one drawn problem."""
+    """The flags of one drawn problem, and the functions in it."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, parameters: dict[str, dict[str, list[str]]]) -> None:
         self.draw = random.Random(f"problem {number}")
+        self.parameters = parameters
         self.flags: list[str] = []
         self.chip = self.draw.choice(CHIPS)
         self.draw_type()
@@ -76,6 +114,12 @@ class Problem:
         self.draw_mask()
         self.draw_results()
         self.draw_form()
+        self.functions = {}
+        for name, share, forms in (("score_mod", 0.08, SCORES), ("mask_mod", 0.08, MASKS),
+                                   ("out_mod", 0.05, OUTS)):  # fmt: skip
+            # Of what a launch gives, a file's problem would need each size.
+            if self.chance(share) and not {"--dynamic", "--layout=strided"} & set(self.flags):
+                self.functions[name] = self.draw.choice(forms)
 
     def chance(self, share: float) -> bool:
         return self.draw.random() < share
@@ -117,14 +161,16 @@ class Problem:
             self.flags.append(f"--dv={self.value_dim}")
 
     def draw_latent(self) -> None:
-        rope = self.draw.choice([32, 64])
+        rope = self.draw.choice([0, 32, 64])
         self.flags = [f"--rope-dim={rope}"]
         self.head_dim = self.draw.choice([96, 192, 320, 576])
         self.value_dim = self.head_dim - rope
         self.kv_heads, self.heads = 1, self.draw.choice([1, 8, 16, 24])
         self.queries, self.batch = self.draw.choice([1, 1, 2, 4]), min(self.batch, 2)
-        if self.chance(0.3):
+        if rope and self.chance(0.3):
             self.flags.append("--rope-apart")
+        if self.chance(0.2):
+            self.flags += [f"--kv-type={NARROW[0]}", "--descales"]
 
     def draw_parts(self, total: int, parts: int) -> list[int]:
         lengths = [self.draw.randrange(2 * total // parts + 1) for _ in range(parts)]
@@ -154,6 +200,9 @@ class Problem:
             for flag in ("--page-indptr", "--selected"):
                 if self.chance(0.2):
                     self.flags.append(flag)
+        if self.chance(0.1):
+            expected = [self.draw.randrange(self.keys + 1) for _ in range(self.batch)]
+            self.flags.append("--expected-keys=" + ",".join(map(str, expected)))
 
     def draw_mask(self) -> None:
         draw = self.draw
@@ -189,6 +238,13 @@ class Problem:
             self.flags.append(f"--run-keys={draw.choice([64, 128, 256])}")
         elif self.chance(0.3):
             self.flags.append("--no-split-keys")
+        if self.chance(0.06):
+            self.flags.append("--row-state")
+        if self.chance(0.05):
+            rows, keys = draw.choice([32, 64, 128]), draw.choice([32, 64, 128])
+            # Lists name whole blocks of keys; of a launch's own number the verified run says so.
+            if self.keys % keys == 0:
+                self.flags += [f"--block-rows={rows}", f"--block-keys={keys}"]
 
     def draw_form(self) -> None:
         if self.chance(0.2):
@@ -199,9 +255,13 @@ class Problem:
             self.flags.append("--init-state")
         if self.chance(0.1):
             self.flags.append("--no-lse")
-        if self.chance(0.25):
+        if self.parameters or self.chance(0.25):
             schedules = SCHEDULES.get(self.chip, ["split_q", "decode", "tiled_d"])
-            self.flags.append(f"--schedule={self.draw.choice(schedules)}")
+            schedule = self.draw.choice(schedules)
+            self.flags.append(f"--schedule={schedule}")
+            known = self.parameters.get(schedule, {})
+            for name in self.draw.sample(sorted(known), min(len(known), self.draw.randrange(4))):
+                self.flags.append(f"--set={name}={self.draw.choice(known[name])}")
         if self.chance(0.2):
             self.flags.append("--corners")
         extents = f"{self.batch}x{self.heads}x{self.queries}x{self.head_dim}x{self.type}"
@@ -209,17 +269,59 @@ class Problem:
         self.flags = [f"--chip={self.chip}", f"-q={extents}", *self.flags, f"--seed={seed}"]
 
 
-def run(compiler: pathlib.Path, number: int) -> tuple[str, list[str], str]:
-    """How the problem ends, its flags, and what was printed."""
-    flags = [*Problem(number).flags, "--verify"]
-    command = [str(compiler), "--verify-each", *flags, "-o", os.devnull]
+def listed_parameters(compiler: pathlib.Path) -> dict[str, dict[str, list[str]]]:
+    """Values that each parameter of each schedule may be set to, from attn-compile."""
+    command = [str(compiler), "--list-parameters"]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    schedules: dict[str, dict[str, list[str]]] = {}
+    for line in text.splitlines():
+        if found := re.match(r"(\w+):$", line):
+            schedules[found[1]] = {}
+        elif found := re.match(r"  (\w+) = \w+ \((.*)\)$", line):
+            values = re.sub(r"^one of ", "", found[2]).replace(" or ", ", ").split(", ")
+            numbers = [str(number) for number in INTEGERS]
+            schedules[list(schedules)[-1]][found[1]] = values if values[1:] else numbers
+    return schedules
+
+
+def with_functions(ir: str, functions: dict[str, str]) -> str:
+    """The problem with functions: of scores in its attention, of results in its last op."""
+    lines = ir.splitlines()
+    ops = [i for i, line in enumerate(lines) if re.match(r" *attn\.(attention|combine) ", line)]
+    for name in ("score_mod", "mask_mod", "out_mod"):
+        if name not in functions or not ops:
+            continue
+        place = ops[-1] if name == "out_mod" else ops[0]
+        head, attributes = re.fullmatch(r"(.*?[)}])( \{[^\n{}]*\})?", lines[place], re.S).groups()
+        kind = "i1" if name == "mask_mod" else "f32"
+        region = (f" {name} {{\n^bb0(%x: f32, %b: i32, %h: i32, %i: i32, %j: i32):\n"
+                  f"{functions[name]}\nattn.yield %r : {kind}\n}}")  # fmt: skip
+        lines[place] = head + region + (attributes or "")
+    return "\n".join(lines) + "\n"
+
+
+def run(compiler: pathlib.Path, problem: Problem) -> tuple[str, list[str], str]:
+    """How the problem ends, its flags and functions, and what was printed."""
+    flags, ir = [*problem.flags, "--verify"], None
+    given = dict(capture_output=True, text=True, errors="replace", timeout=SECONDS, check=False)
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=SECONDS, check=False
-        )
+        if problem.functions:
+            what = [flag for flag in problem.flags if not MEANS.match(flag)]
+            chip = next(flag for flag in flags if flag.startswith("--chip"))
+            asked = [str(compiler), *what, chip, "--emit=problem", "-o", "-"]
+            done = subprocess.run(asked, **given)
+            if done.returncode == 1:
+                return "refused", flags, done.stderr
+            ir = with_functions(done.stdout, problem.functions)
+            flags = ["-", *(flag for flag in flags if MEANS.match(flag)), "--verify"]
+        command = [str(compiler), "--verify-each", *flags, "-o", os.devnull]
+        done = subprocess.run(command, input=ir, **given)
     except subprocess.TimeoutExpired:
-        return "no end", flags, ""
+        return "no end", problem.flags, ""
     text = done.stdout + done.stderr
+    if ir:
+        flags = [*problem.flags, *problem.functions]
+        text = ir + text
     if done.returncode == 0 and re.search(r"^passed$", text, re.M):
         return "passed", flags, text
     refused = REFUSED.search(text) and not PLANNED.search(text)
@@ -235,11 +337,14 @@ def main() -> int:
     parser.add_argument("--limit", type=float, default=0, metavar="SECONDS")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bin")
+    parser.add_argument("--set", action="store_true")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--show", type=int, metavar="N")
     options = parser.parse_args()
+    compiler = options.bin / "attn-compile"
+    parameters = listed_parameters(compiler) if options.set else {}
     if options.show is not None:
-        print(" ".join(["attn-compile", *Problem(options.show).flags, "--verify"]))
+        print(" ".join(["attn-compile", *Problem(options.show, parameters).flags, "--verify"]))
         return 0
     end = time.monotonic() + options.limit if options.limit else float("inf")
     counts: collections.Counter[str] = collections.Counter()
@@ -250,7 +355,7 @@ def main() -> int:
         while True:
             free = 2 * options.workers - len(running) if time.monotonic() < end else 0
             for number in itertools.islice(numbers, free):
-                running[pool.submit(run, options.bin / "attn-compile", number)] = number
+                running[pool.submit(run, compiler, Problem(number, parameters))] = number
             if not running:
                 break
             done, _ = concurrent.futures.wait(

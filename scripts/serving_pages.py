@@ -119,6 +119,8 @@ class Call:
     #: Arguments of the operator in the order in which they came; new ones come after them.
     order: str
     doc: str
+    #: Options that the operator lacks, since the function makes them of another operator.
+    composed: str = ""
 
 
 _STATE = "init_o init_lse"
@@ -197,7 +199,9 @@ keys, which are in the cache already (`attn.append_kv`). The options:
 Pools, also those of 8 bits with their scales, table, lengths and the other arguments are those of
 `attn.decode`. Returns o like q, or (o, lse) with `lse` f32 (queries, heads). Rows of q that no
 sequence has, or that are beyond its bound, stay as they were in `out` and are NaN in a new o and
-LSE. Raises ArgumentError for tensors that do not fit each other."""
+LSE. With `run_keys` queries are copied to a batch in which each sequence has as many, the next power of two
+from `max_seqlen_q` on, so that they have the bits of `attn.decode`, over one chunk, many, or query by
+query; functions are refused beside it. Raises ArgumentError for tensors that do not fit each other."""
 _CASCADE = """Attention of a batch whose sequences begin with keys that others have, too.
 
 The keys of a sequence are those of its group in each level, the first level's first; the last level
@@ -267,10 +271,10 @@ CALLS = {
     ),
     "prefill": Call(
         f"{_POOLS} cu_seqlens_q", "sinks k_scale v_scale k_scales v_scales", "max_seqlen_q",
-        "max_seqlen_q", "kv_splits run_keys selected",
+        "max_seqlen_q", "kv_splits selected",
         f"max_seqlen_q sinks layout causal window softcap scale {_MODS} {_STATE} out_scale "
         "k_scale v_scale k_scales v_scales out_mod expected_keys",
-        _PREFILL,
+        _PREFILL, "run_keys",
     ),
     "cascade": Call(
         "q k_cache v_cache levels", "sinks", "", "",
@@ -420,6 +424,8 @@ def write_schema(name: str, call: Call, rows: list[dict]) -> str:
     if name == "mla_decode":
         known["v_scale"] = "Tensor? v_scale=None"
     for each, served in options.items():
+        if each in call.composed.split():
+            continue
         text = served.schema.format(name=each)
         known[each] = text.partition("=")[0].replace("?", "") if each in required else text
     order = [*call.order.split(), *(each for each in known if each not in call.order.split())]

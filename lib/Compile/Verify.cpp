@@ -314,11 +314,11 @@ void attn::applyProblem(const Problem &given, sim::HarnessOptions &options) {
     }
     if (!problem.sequenceMajor && !problem.openStrides)
       return;
-    int64_t step = heads * columns;
-    if (problem.openStrides)
-      step = llvm::alignTo(step, kGap) + kGap;
+    // Of strides that a launch gives, whole pieces of 16 bytes are expected.
+    int64_t pitch = llvm::alignTo(columns, kGap);
+    int64_t step = heads * pitch + (problem.openStrides ? kGap : 0);
     sizes[prefix + ".stride0"] = rows * step;
-    sizes[prefix + ".stride1"] = columns;
+    sizes[prefix + ".stride1"] = pitch;
     sizes[prefix + ".stride2"] = step;
   };
   set("q", problem.heads, problem.queries, problem.getQueryColumns());

@@ -10,6 +10,8 @@
 #include "attn/Device/Module.h"
 #include "attn/Support/Files.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/BinaryFormat/ELF.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -17,25 +19,58 @@
 
 using namespace mlir::attn::device;
 using namespace mlir::attn;
+using llvm::Error;
 using llvm::Expected;
 using llvm::formatv;
 using llvm::StringRef;
 using namespace llvm::support::endian;
 
-/// Returns the kernels of machine code, each of which has a section of its own.
-static std::vector<StringRef> listKernels(StringRef code) {
+/// Returns a name in a table of names that end with zeros; an empty one where
+/// there is none.
+static StringRef readName(StringRef table, uint64_t at) {
+  return table.drop_front(std::min<uint64_t>(at, table.size()))
+      .take_until([](char c) { return c == '\0'; });
+}
+
+/// Returns the functions of machine code, an ELF file, in which each has a
+/// section of its own. The file is nothing else than that where it is damaged.
+static std::vector<StringRef> listFunctions(llvm::ArrayRef<uint8_t> code) {
+  using llvm::ELF::Elf64_Ehdr;
+  using llvm::ELF::Elf64_Shdr;
   constexpr llvm::StringLiteral kSection = ".text.";
   std::vector<StringRef> names;
-  while (true) {
-    size_t at = code.find(kSection);
-    if (at == StringRef::npos)
-      break;
-    code = code.drop_front(at + kSection.size());
-    StringRef name = code.take_until([](char c) { return c == '\0'; });
-    if (!name.empty() && !llvm::is_contained(names, name))
+  if (code.size() < sizeof(Elf64_Ehdr) ||
+      std::memcmp(code.data(), llvm::ELF::ElfMagic, 4) != 0)
+    return names;
+  StringRef bytes(reinterpret_cast<const char *>(code.data()), code.size());
+  uint64_t first = read64le(&code[offsetof(Elf64_Ehdr, e_shoff)]);
+  uint64_t count = read16le(&code[offsetof(Elf64_Ehdr, e_shnum)]);
+  uint64_t namesAt = read16le(&code[offsetof(Elf64_Ehdr, e_shstrndx)]);
+  if (first > code.size() || namesAt >= count ||
+      (code.size() - first) / sizeof(Elf64_Shdr) < count)
+    return names;
+  const uint8_t *sections = code.data() + first;
+  const uint8_t *section = sections + namesAt * sizeof(Elf64_Shdr);
+  uint64_t begin = read64le(section + offsetof(Elf64_Shdr, sh_offset));
+  uint64_t size = read64le(section + offsetof(Elf64_Shdr, sh_size));
+  StringRef table = bytes.substr(std::min<uint64_t>(begin, bytes.size()), size);
+  for (uint64_t index = 0; index < count; ++index) {
+    section = sections + index * sizeof(Elf64_Shdr);
+    StringRef name = readName(table, read32le(section));
+    if (name.consume_front(kSection) && !name.empty())
       names.push_back(name);
   }
   return names;
+}
+
+/// Returns true if PTX defines a function: a kernel, or one that kernels call.
+static bool defines(StringRef ptx, StringRef function) {
+  std::string head = (function + "(").str();
+  for (size_t at = ptx.find(head); at != StringRef::npos;
+       at = ptx.find(head, at + 1))
+    if (at > 0 && llvm::isSpace(ptx[at - 1]))
+      return true;
+  return false;
 }
 
 /// Returns the files of the folder that may hold PTX, the newest first.
@@ -69,9 +104,15 @@ bool mlir::attn::device::isFatbin(const void *image) {
 Expected<std::string> mlir::attn::device::findKeptPTX(const void *fatbin,
                                                       StringRef folder) {
   const auto *bytes = static_cast<const uint8_t *>(fatbin);
-  StringRef code(static_cast<const char *>(fatbin),
-                 kFatbinHeader + read64le(bytes + 8));
-  std::vector<StringRef> names = listKernels(code);
+  std::vector<StringRef> names;
+  if (Error error = walkEntries({bytes, kFatbinHeader + read64le(bytes + 8)},
+                                [&](const FatbinEntry &entry) {
+                                  if (entry.kind == MachineCodeEntry)
+                                    llvm::append_range(
+                                        names, listFunctions(entry.payload));
+                                  return Error::success();
+                                }))
+    return std::move(error);
   if (names.empty())
     return fail(Status::NoBinary,
                 "expected machine code with kernels, got none");
@@ -85,9 +126,8 @@ Expected<std::string> mlir::attn::device::findKeptPTX(const void *fatbin,
       llvm::consumeError(text.takeError());
       continue;
     }
-    bool hasAll = llvm::all_of(names, [&](StringRef name) {
-      return StringRef(*text).contains((".entry " + name + "(").str());
-    });
+    bool hasAll = llvm::all_of(
+        names, [&](StringRef name) { return defines(*text, name); });
     if (hasAll)
       return text;
   }

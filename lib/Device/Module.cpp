@@ -18,7 +18,6 @@ using llvm::StringRef;
 using namespace llvm::support::endian;
 
 static constexpr uint64_t kLeastEntry = 64;
-enum FatbinEntryKind : uint16_t { PTXEntry = 1 };
 enum FatbinFlags : uint64_t { LZ4 = 0x2000, Zstd = 0x8000 };
 /// A C program keeps this in place of a fatbin: a magic number, a version, and
 /// the address of the fatbin.
@@ -27,27 +26,24 @@ static constexpr uint32_t kWrapperMagic = 0x466243b1;
 static constexpr uint64_t kMostText = uint64_t(1) << 28;
 
 /// The text of an entry whose payload is PTX.
-static Expected<std::string> readEntry(const uint8_t *entry,
-                                       llvm::ArrayRef<uint8_t> payload) {
-  uint64_t flags = read64le(entry + 40);
-  if (flags & LZ4)
+static Expected<std::string> readEntry(const FatbinEntry &entry) {
+  if (entry.flags & LZ4)
     return fail(Status::NotSupported, "expected PTX without LZ4 in the fatbin: "
                                       "--compress-mode=size leaves it out");
-  if (!(flags & Zstd))
-    return StringRef(reinterpret_cast<const char *>(payload.data()),
-                     payload.size())
+  if (!(entry.flags & Zstd))
+    return StringRef(reinterpret_cast<const char *>(entry.payload.data()),
+                     entry.payload.size())
         .rtrim('\0')
         .str();
-  uint64_t size = read64le(entry + 56), packed = read32le(entry + 16);
-  if (!llvm::compression::zstd::isAvailable() || size > kMostText ||
-      packed > payload.size())
+  if (!llvm::compression::zstd::isAvailable() || entry.textSize > kMostText ||
+      entry.packedSize > entry.payload.size())
     return fail(Status::InvalidImage,
                 formatv("expected compressed PTX of a fatbin, got {0} bytes "
                         "that stand for {1}",
-                        packed, size));
+                        entry.packedSize, entry.textSize));
   llvm::SmallVector<uint8_t, 0> text;
   if (Error error = llvm::compression::zstd::decompress(
-          payload.take_front(packed), text, size))
+          entry.payload.take_front(entry.packedSize), text, entry.textSize))
     return fail(Status::InvalidImage,
                 "expected compressed PTX of a fatbin, got: " +
                     llvm::toString(std::move(error)));
@@ -56,11 +52,9 @@ static Expected<std::string> readEntry(const uint8_t *entry,
       .str();
 }
 
-/// The PTX of a fatbin: that of the newest chip, where there is more than one.
-static Expected<std::string> readFatbin(llvm::ArrayRef<uint8_t> fatbin) {
-  std::string text;
-  uint32_t newest = 0;
-  bool hasCode = false;
+Error mlir::attn::device::walkEntries(
+    llvm::ArrayRef<uint8_t> fatbin,
+    llvm::function_ref<Error(const FatbinEntry &)> take) {
   for (uint64_t at = kFatbinHeader; fatbin.size() - at >= kLeastEntry;) {
     const uint8_t *entry = &fatbin[at];
     uint64_t header = read32le(entry + 4), payload = read64le(entry + 8);
@@ -70,19 +64,35 @@ static Expected<std::string> readFatbin(llvm::ArrayRef<uint8_t> fatbin) {
                   formatv("expected an entry inside of the fatbin's {0} bytes, "
                           "got one of {1} bytes at {2}",
                           fatbin.size(), payload, at));
-    uint32_t chip = read32le(entry + 28);
-    if (read16le(entry) != PTXEntry) {
+    FatbinEntry read{read16le(entry),      read32le(entry + 28),
+                     read64le(entry + 40), read32le(entry + 16),
+                     read64le(entry + 56), fatbin.slice(at + header, payload)};
+    if (Error error = take(read))
+      return error;
+    at += header + payload;
+  }
+  return Error::success();
+}
+
+/// The PTX of a fatbin: that of the newest chip, where there is more than one.
+static Expected<std::string> readFatbin(llvm::ArrayRef<uint8_t> fatbin) {
+  std::string text;
+  uint32_t newest = 0;
+  bool hasCode = false;
+  Error error = walkEntries(fatbin, [&](const FatbinEntry &entry) -> Error {
+    if (entry.kind != PTXEntry) {
       hasCode = true;
-    } else if (text.empty() || chip > newest) {
-      Expected<std::string> read =
-          readEntry(entry, fatbin.slice(at + header, payload));
+    } else if (text.empty() || entry.chip > newest) {
+      Expected<std::string> read = readEntry(entry);
       if (!read)
         return read.takeError();
       text = std::move(*read);
-      newest = chip;
+      newest = entry.chip;
     }
-    at += header + payload;
-  }
+    return Error::success();
+  });
+  if (error)
+    return std::move(error);
   if (text.empty())
     return fail(Status::NoBinary,
                 formatv("expected a fatbin with PTX, got {0}: build it with "

@@ -322,6 +322,15 @@ Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
   return Error::success();
 }
 
+/// Returns the elements that strides which the launch decides are multiples of
+/// (docs/LaunchRecord.md).
+static int64_t getStrideUnit(const TensorArgument &tensor) {
+  constexpr int64_t alignment = 16;
+  return llvm::is_contained({"q", "k", "v", "o", "partial_o"}, tensor.name)
+             ? alignment / getByteWidth(tensor.dtype)
+             : 1;
+}
+
 /// Checks that all sizes are known, and makes open strides row-major, or
 /// column-major in the last two dimensions if columns are known to be
 /// contiguous. The bytes that the tensor spans.
@@ -333,13 +342,22 @@ Expected<uint64_t> TensorMaker::finish(TensorArgument &tensor) {
                                ".dim" + Twine(axis) + "\"");
   int64_t next = 1;
   size_t rank = tensor.shape.size();
+  const LaunchTensor &declared =
+      record.tensors[*record.findTensor(tensor.name)];
+  int64_t unit = getStrideUnit(tensor);
   if (rank >= 2 && tensor.strides[rank - 2] == 1 &&
       tensor.strides[rank - 1] == kDynamicSize)
     next = std::max<int64_t>(tensor.shape[rank - 2], 1);
   for (size_t axis = rank; axis-- > 0;) {
     int64_t &stride = tensor.strides[axis];
+    bool isRow = axis + 1 < rank && tensor.shape[axis] > 1;
     if (stride == kDynamicSize)
-      stride = next;
+      stride =
+          isRow && next < INT64_MAX - unit ? llvm::alignTo(next, unit) : next;
+    else if (isRow && declared.strides[axis] == kDynamicSize && stride % unit)
+      return createStringError("tensor \"" + tensor.name + "\": stride " +
+                               Twine(axis) + ": expected a multiple of " +
+                               Twine(unit) + " elements, got " + Twine(stride));
     // A product that overflows is refused below, where the extent is known.
     int64_t reach;
     if (llvm::MulOverflow(stride, std::max<int64_t>(tensor.shape[axis], 1),

@@ -37,8 +37,9 @@ void mlir::attn::sim::exitAtBarriers(Warp &warp) {
     f.second = x.siteOf(~0u, &cta, -1, -1);
     for (const auto &[column, columns] : cta.tmem->allocations)
       if (const auto &freed = columns.freed) {
-        const Warp &from = *cluster.warps[freed->warp];
-        f.first = x.siteOf(freed->inst, from.cta, from.id, -1);
+        const WarpEvent &event = freed->event;
+        const Warp &from = *cluster.warps[event.warp];
+        f.first = x.siteOf(event.inst, from.cta, from.id, -1);
       }
     f.hint = "tcgen05.dealloc has to come before the last thread exits";
     cluster.machine->report(std::move(f));

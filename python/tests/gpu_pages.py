@@ -276,7 +276,10 @@ def compare(torch, attend, tensors: dict, problem: dict, lengths: list[int]) -> 
         if index % step and index > 2:
             continue
         k, v = (gather(torch, tensors, name, index, length) for name in "kv")
-        reference, reference_lse = attend(tensors["q"][index], k, v, problem, tensors.get("sinks"))
+        q = tensors["q"][index]
+        if "q_rope" in tensors:
+            q = torch.cat([q, tensors["q_rope"][index]], dim=-1)
+        reference, reference_lse = attend(q, k, v, problem, tensors.get("sinks"))
         got, got_lse = tensors["o"][index].double(), tensors["lse"][index].double()
         difference += float(((got - reference) ** 2).sum())
         norm += float((reference**2).sum())

@@ -9,8 +9,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "Platform.h"
-#include <cstdio>
-#include <cstdlib>
 
 extern "C" {
 int cuInit(unsigned);
@@ -21,8 +19,6 @@ int cuCtxGetCurrent(Handle *);
 int cuCtxSetCurrent(Handle);
 int cuCtxGetDevice(int *);
 int cuCtxSynchronize();
-int cuGetErrorName(int, const char **);
-int cuGetErrorString(int, const char **);
 int cuLibraryLoadData(Handle *, const void *, void *, void **, unsigned, void *,
                       void **, unsigned);
 int cuLibraryUnload(Handle);
@@ -187,23 +183,4 @@ ATTN_API int _cudaMemsetAsync(void *target, int value, size_t bytes,
                               Handle stream) {
   return callDriver(cuMemsetD8Async, toPointer(target),
                     static_cast<unsigned char>(value), bytes, stream);
-}
-
-ATTN_API const char *cuda_dialect_get_error_name(int status) {
-  const char *name = nullptr;
-  cuGetErrorName(status, &name);
-  return name ? name : "unknown";
-}
-ATTN_API void cuda_dialect_print_on_error(int status) {
-  if (!status)
-    return;
-  const char *text = nullptr;
-  cuGetErrorString(status, &text);
-  std::fprintf(stderr, "attn: %s: %s\n", cuda_dialect_get_error_name(status),
-               text ? text : "");
-}
-ATTN_API void cuda_dialect_assert_success(int status) {
-  cuda_dialect_print_on_error(status);
-  if (status)
-    std::abort();
 }

@@ -2,6 +2,7 @@
 
 #include "attn/Device/Module.h"
 #include "attn/Target/TargetTable.h"
+#include "llvm/BinaryFormat/ELF.h"
 #include "llvm/Support/Chrono.h"
 #include "llvm/Support/Compression.h"
 #include "llvm/Support/Endian.h"
@@ -61,6 +62,32 @@ std::string errorOf(llvm::Expected<std::string> got, Status status) {
   return message;
 }
 
+/// Machine code with sections of these names.
+std::string makeMachineCode(llvm::ArrayRef<llvm::StringRef> sections,
+                            llvm::StringRef data = "") {
+  using namespace llvm::ELF;
+  std::string table("\0", 1), headers(sizeof(Elf64_Shdr), '\0');
+  auto add = [&](llvm::StringRef name, uint64_t offset, uint64_t size) {
+    std::string header(sizeof(Elf64_Shdr), '\0');
+    write32le(&header[offsetof(Elf64_Shdr, sh_name)], table.size());
+    write64le(&header[offsetof(Elf64_Shdr, sh_offset)], offset);
+    write64le(&header[offsetof(Elf64_Shdr, sh_size)], size);
+    headers += header;
+    table += name.str() + '\0';
+  };
+  for (llvm::StringRef section : sections)
+    add(section, 0, 0);
+  llvm::StringRef own = ".shstrtab";
+  add(own, sizeof(Elf64_Ehdr), table.size() + own.size() + 1);
+  std::string code(sizeof(Elf64_Ehdr), '\0');
+  std::copy(ElfMagic, ElfMagic + 4, code.begin());
+  write64le(&code[offsetof(Elf64_Ehdr, e_shoff)],
+            code.size() + table.size() + data.size());
+  write16le(&code[offsetof(Elf64_Ehdr, e_shnum)], sections.size() + 2);
+  write16le(&code[offsetof(Elf64_Ehdr, e_shstrndx)], sections.size() + 1);
+  return code + table + data.str() + headers;
+}
+
 /// A folder with files of PTX, the last one the newest.
 class KeptPTX : public ::testing::Test {
 protected:
@@ -90,10 +117,7 @@ protected:
 TEST_F(KeptPTX, IsFoundByItsKernels) {
   std::vector<uint8_t> fatbin = makeFatbin();
   addEntry(fatbin, 2, 90, 0,
-           bytesOf(llvm::StringRef("\x7f"
-                                   "ELF\0.text.one\0.nv.info.one\0"
-                                   ".text.two\0.text.one\0",
-                                   48)),
+           bytesOf(makeMachineCode({".text.one", ".nv.info.one", ".text.two"})),
            0);
   EXPECT_TRUE(isFatbin(fatbin.data()));
   EXPECT_FALSE(isFatbin(ptx));
@@ -118,10 +142,31 @@ TEST_F(KeptPTX, NeedsKernelsAndAFolder) {
   addEntry(fatbin, 2, 90, 0, bytesOf("machine code"), 0);
   EXPECT_THAT(errorOf(findKeptPTX(fatbin.data(), folder), Status::NoBinary),
               HasSubstr("expected machine code with kernels, got none"));
-  addEntry(fatbin, 2, 90, 0, bytesOf(llvm::StringRef(".text.k\0", 8)), 0);
+  std::string code = makeMachineCode({".text.k"});
+  addEntry(fatbin, 2, 90, 0, bytesOf(code), 0);
   EXPECT_THAT(
       errorOf(findKeptPTX(fatbin.data(), "/no/folder"), Status::FileNotFound),
       HasSubstr("expected a folder with PTX, got '/no/folder'"));
+  // No part of it is read beyond its end.
+  for (size_t size = 0; size < code.size(); size += 3) {
+    std::vector<uint8_t> part = makeFatbin();
+    addEntry(part, 2, 90, 0, bytesOf(code).take_front(size), 0);
+    llvm::consumeError(findKeptPTX(part.data(), folder).takeError());
+  }
+}
+
+TEST_F(KeptPTX, FunctionsThatKernelsCallHaveSections) {
+  std::vector<uint8_t> fatbin = makeFatbin();
+  addEntry(fatbin, 2, 90, 0,
+           bytesOf(makeMachineCode({".text.one", ".text.helper"},
+                                   "a text that names .text.nothing")),
+           0);
+  write("other.ptx", ".func ahelper(.param .b32 p) .entry one(");
+  write("right.ptx", "right .func (.param .b32 r) helper(\n.entry one(");
+  write("newer.ptx", "call (r), helper, (p); .entry one(");
+  llvm::Expected<std::string> found = findKeptPTX(fatbin.data(), folder);
+  ASSERT_TRUE(static_cast<bool>(found));
+  EXPECT_EQ(llvm::StringRef(*found).take_front(5), "right");
 }
 
 TEST(ExtractPTX, FromText) {

@@ -37,7 +37,8 @@ void Machine::setBlockNumbers(Warp &warp, const Step &step) {
 bool Machine::asksForBlock() const {
   uint32_t bit = program->numSlots + 1 + program->rings.size();
   return areBlocksOpen && llvm::any_of(warps, [&](const Warp &warp) {
-           return warp.state != Warp::Done && program->live[warp.pc].test(bit);
+           return warp.state != Warp::Done &&
+                  program->getLive(warp.cta, warp.pc).test(bit);
          });
 }
 

@@ -183,9 +183,10 @@ private:
   };
   SmallVector<TileKey> collectKeys(Operation *loop);
 
+  // What matters of values (BarrierDecisions.cpp).
   void computeLiveness();
-
-  // Decisions (BarrierDecisions.cpp).
+  void computeLiveness(std::vector<llvm::BitVector> &live, uint32_t rank,
+                       size_t bits, ArrayRef<SmallVector<size_t, 2>> makes);
   void findDecisions();
 
   // Rings (BarrierRings.cpp).

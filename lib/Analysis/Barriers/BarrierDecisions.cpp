@@ -1,9 +1,10 @@
-//===- BarrierDecisions.cpp - Values of which only comparisons matter -----===//
+//===- BarrierDecisions.cpp - What of its values a program needs ----------===//
 //
-// A value that goes from tile to tile and is only compared with constants, such
-// as a coordinate that is negative before the first tile, matters by what these
-// comparisons say. Tiles and states that differ in such a value alone are the
-// same.
+// A value that no step to come takes does not matter, in CTAs of one rank or of
+// each. One that goes from tile to tile and is only compared with constants,
+// such as a coordinate that is negative before the first tile, matters by what
+// these comparisons say. Tiles and states that differ in such a value alone are
+// the same.
 //
 //===----------------------------------------------------------------------===//
 
@@ -87,4 +88,104 @@ void Compiler::findDecisions() {
   for (Slot slot = 0; slot < program.numSlots; ++slot)
     if (isWhole[slot] || decisions[slot].size() > 60)
       decisions[slot].clear();
+}
+
+//===----------------------------------------------------------------------===//
+// Values that steps to come take
+//===----------------------------------------------------------------------===//
+
+/// Slots that a step takes.
+static void collectUses(const Program &program, const Step &step,
+                        llvm::BitVector &live) {
+  auto use = [&](Slot slot) {
+    if (slot != kNoSlot)
+      live.set(slot);
+  };
+  llvm::for_each(step.args, use);
+  use(step.index);
+  for (uint32_t ring : step.stopsTurns)
+    live.set(program.numSlots + 1 + ring);
+  if (step.touchesMemory())
+    for (uint32_t access = step.first; access < step.last; ++access) {
+      use(program.accesses[access].index);
+      for (uint32_t ring : program.accesses[access].overlaid)
+        live.set(program.numSlots + 1 + ring);
+    }
+  if (step.code == Code::ReadWord)
+    use(program.accesses[step.first].index);
+  if (step.code == Code::Tile && step.value != kDealtTile)
+    live.set(program.numSlots);
+  if (step.code == Code::Launch && step.launch == LaunchNumber::Block)
+    live.set(program.numSlots + 1 + program.rings.size());
+  if (step.code == Code::Wait)
+    live.set(program.getWaitBit(step.array));
+}
+
+/// Whether CTAs of a rank go on behind a step, and to its target.
+static std::pair<bool, bool> goesOn(const Step &step, uint32_t rank) {
+  if (step.code == Code::Exit || step.code == Code::Jump ||
+      step.code == Code::Partition)
+    return {false, step.target != 0};
+  if (step.code != Code::Leader)
+    return {true, step.target != 0};
+  bool isLeader = (rank & step.where.getClear()) == 0;
+  return {isLeader, !isLeader};
+}
+
+/// What CTAs that are no leaders never come to does not matter in them.
+void Compiler::computeLiveness() {
+  std::vector<SmallVector<size_t, 2>> makes(program.steps.size());
+  for (size_t i = 0; program.isOpen && i < program.steps.size(); ++i)
+    for (const std::string &kind : getUnknownKinds(program, program.steps[i])) {
+      auto known = llvm::find(program.unknownKinds, kind);
+      makes[i].push_back(known - program.unknownKinds.begin());
+      if (known == program.unknownKinds.end())
+        program.unknownKinds.push_back(kind);
+    }
+  size_t bits = program.getUnknownBit(program.unknownKinds.size());
+  bool hasLeaders = llvm::any_of(program.steps, [](const Step &step) {
+    return step.code == Code::Leader;
+  });
+  program.live.resize(hasLeaders ? program.cluster : 1);
+  for (auto [rank, live] : llvm::enumerate(program.live))
+    computeLiveness(live, rank, bits, makes);
+}
+
+void Compiler::computeLiveness(std::vector<llvm::BitVector> &live,
+                               uint32_t rank, size_t bits,
+                               ArrayRef<SmallVector<size_t, 2>> makes) {
+  live.assign(program.steps.size(), llvm::BitVector(bits));
+  bool changes = true;
+  while (changes) {
+    changes = false;
+    for (size_t i = program.steps.size(); i-- > 0;) {
+      const Step &step = program.steps[i];
+      llvm::BitVector now(bits);
+      auto [isNext, isTarget] = goesOn(step, rank);
+      if (isNext)
+        now |= live[i + 1];
+      if (isTarget)
+        now |= live[step.target];
+      for (uint32_t target : step.targets)
+        now |= live[target];
+      // What nothing takes needs nothing.
+      bool isFaint = step.dst != kNoSlot &&
+                     (step.code == Code::Compute || step.code == Code::Copy) &&
+                     !now.test(step.dst);
+      if (step.dst != kNoSlot)
+        now.reset(step.dst);
+      if (!isFaint) {
+        collectUses(program, step, now);
+        for (size_t kind : makes[i])
+          now.set(program.getUnknownBit(kind));
+      }
+      if (now != live[i]) {
+        live[i] = std::move(now);
+        changes = true;
+      }
+    }
+  }
+  for (llvm::BitVector &values : live)
+    for (auto [slot, value] : program.constants)
+      values.reset(slot);
 }

@@ -37,8 +37,8 @@ bool Machine::isTaken(uint32_t number) const {
   };
   for (const Warp &warp : warps)
     for (auto &[slot, sum] : warp.unknown)
-      if (warp.state != Warp::Done && program->live[warp.pc].test(slot) &&
-          depends(sum))
+      if (warp.state != Warp::Done &&
+          program->getLive(warp.cta, warp.pc).test(slot) && depends(sum))
         return true;
   return llvm::any_of(words, [&](const auto &word) {
     return word.second.isKnown && word.second.sum && depends(*word.second.sum);
@@ -71,7 +71,7 @@ void Machine::addOpenTile() {
                                       : tiles.size();
   for (const Warp &warp : warps)
     if (warp.state != Warp::Done &&
-        program->live[warp.pc].test(program->numSlots))
+        program->getLive(warp.cta, warp.pc).test(program->numSlots))
       last = std::min(last, warp.tiles);
   tiles.push_back(
       getFreeName(Unknowns::kTile, ArrayRef(tiles).drop_front(last)));
@@ -214,7 +214,8 @@ Affine Machine::nameTrips(const Affine &sum) {
 void Machine::forgetTrips() {
   std::map<uint32_t, int64_t> least;
   auto findLeast = [&](const Warp &warp, Slot slot, const Affine &sum) {
-    if (warp.state == Warp::Done || !program->live[warp.pc].test(slot) ||
+    if (warp.state == Warp::Done ||
+        !program->getLive(warp.cta, warp.pc).test(slot) ||
         sum.terms.size() != 1 || sum.terms[0].second != 1 ||
         unknowns->getSources(sum.terms[0].first).empty())
       return;
@@ -277,5 +278,5 @@ bool Machine::isTile(const Warp &warp, Slot slot) {
 /// Whether anything takes what a step computes.
 bool Machine::isUsed(const Warp &warp, const Step &step) const {
   return step.dst == kNoSlot || step.code != Code::Compute ||
-         program->live[warp.pc + 1].test(step.dst);
+         program->getLive(warp.cta, warp.pc + 1).test(step.dst);
 }

@@ -259,15 +259,18 @@ struct Program {
   SmallVector<std::pair<Slot, int64_t>> constants;
   /// Arguments that something depends on, of which no value is known.
   SmallVector<std::pair<Slot, unsigned>> arguments;
-  /// For each step the values that steps from there on may take, but for the
-  /// constants; the bit behind
-  /// them says whether one of these steps takes a next tile, and those behind
-  /// it whether one touches the bytes of each ring other than through the ring,
-  /// or does something else that does not turn with it;
-  /// the next one whether one takes the number of the block, those behind it
-  /// whether one waits at an mbarrier of each array, and the last ones whether
-  /// one may make an unknown of each kind.
-  std::vector<llvm::BitVector> live;
+  /// For each rank, or for all of them, and each step: the values that steps
+  /// from there on may take, but for the constants; the bit behind them says
+  /// whether one of these steps takes a next tile, and those behind it whether
+  /// one touches the bytes of each ring other than through the ring, or does
+  /// something else that does not turn with it; the next one whether one takes
+  /// the number of the block, those behind it whether one waits at an mbarrier
+  /// of each array, and the last ones whether one may make an unknown of each
+  /// kind.
+  std::vector<std::vector<llvm::BitVector>> live;
+  const llvm::BitVector &getLive(uint32_t rank, uint32_t step) const {
+    return live[live.size() == 1 ? 0 : rank][step];
+  }
   size_t getWaitBit(uint32_t array) const {
     return numSlots + 2 + rings.size() + array;
   }

@@ -96,7 +96,7 @@ bool StateKey::isShared(uint32_t ring) const {
   const Program &program = *m.program;
   for (const Warp &warp : m.warps)
     if (warp.state != Warp::Done &&
-        program.live[warp.pc].test(program.numSlots + 1 + ring))
+        program.getLive(warp.cta, warp.pc).test(program.numSlots + 1 + ring))
       return true;
   return llvm::any_of(m.accesses, [&](const Access &access) {
     return llvm::is_contained(program.accesses[access.info].overlaid, ring);
@@ -114,7 +114,7 @@ void StateKey::turnRings() {
   for (size_t index = 0; index < turns.size(); ++index)
     isTurned[index] = isShared(index % count);
   for (const Warp &warp : m.warps)
-    for (unsigned slot : m.program->live[warp.pc].set_bits()) {
+    for (unsigned slot : m.program->getLive(warp.cta, warp.pc).set_bits()) {
       if (slot >= m.program->numSlots || !warp.known[slot] ||
           warp.state == Warp::Done)
         continue;
@@ -393,7 +393,7 @@ void StateKey::addWarp(const Warp &warp) {
   add(warp.state == Warp::AtBarrier ? barrierPlace[warp.barrier] : 0);
   if (mayTakeTile(warp))
     add(m.tiles.size() - warp.tiles);
-  for (unsigned slot : m.program->live[warp.pc].set_bits()) {
+  for (unsigned slot : m.program->getLive(warp.cta, warp.pc).set_bits()) {
     if (slot >= m.program->numSlots)
       continue;
     add(warp.known[slot]);

@@ -161,6 +161,7 @@ private:
   void learnPublished();
   void learnCompletions();
   bool mayWait(const Warp &warp, size_t barrier) const;
+  bool isWaitedFor(int64_t cta, size_t array) const;
   void dropSignals();
   bool isKnownToAll(uint32_t event, const EventSet &who) const;
   void learn(uint32_t event, ArrayRef<uint64_t> who);
@@ -192,7 +193,7 @@ private:
   bool isInStep(uint32_t step, uint16_t warp) const;
   bool mayTakeTile(const Warp &warp) const {
     return warp.state != Warp::Done &&
-           m.program->live[warp.pc].test(m.program->numSlots);
+           m.program->getLive(warp.cta, warp.pc).test(m.program->numSlots);
   }
 
   bool isShared(uint32_t ring) const;

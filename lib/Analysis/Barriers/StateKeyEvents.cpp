@@ -56,7 +56,8 @@ void StateKey::learnPublished() {
       bool isWaitedFor = false;
       for (const Warp &warp : m.warps) {
         if (warp.cta != cta || warp.state == Warp::Done ||
-            !m.program->live[warp.pc].test(m.program->getWaitBit(number)))
+            !m.program->getLive(warp.cta, warp.pc)
+                 .test(m.program->getWaitBit(number)))
           continue;
         // What is forgotten behind a path that may be left out does not count.
         const WarpKnowledge &knows =
@@ -111,6 +112,16 @@ void StateKey::learnCompletions() {
     }
 }
 
+/// Returns true if somebody may still wait at the mbarriers of an array of a
+/// CTA.
+bool StateKey::isWaitedFor(int64_t cta, size_t array) const {
+  return llvm::any_of(m.warps, [&](const Warp &warp) {
+    return warp.cta == cta && warp.state != Warp::Done &&
+           m.program->getLive(warp.cta, warp.pc)
+               .test(m.program->getWaitBit(array));
+  });
+}
+
 /// Who may still wait at a barrier; nobody asks that of one of warps.
 bool StateKey::mayWait(const Warp &warp, size_t barrier) const {
   if (warp.state == Warp::Done || warp.cta != barrier / m.perCta)
@@ -118,7 +129,8 @@ bool StateKey::mayWait(const Warp &warp, size_t barrier) const {
   return llvm::any_of(llvm::enumerate(m.program->arrays), [&](auto array) {
     uint32_t first = warp.cta * m.perCta + array.value().first;
     return barrier >= first && barrier < first + array.value().count &&
-           m.program->live[warp.pc].test(m.program->getWaitBit(array.index()));
+           m.program->getLive(warp.cta, warp.pc)
+               .test(m.program->getWaitBit(array.index()));
   });
 }
 
@@ -199,6 +211,12 @@ void StateKey::addSignals(Barrier &barrier, unsigned level, uint32_t place) {
 }
 
 void StateKey::addBarriers() {
+  llvm::BitVector isWaited(m.barriers.size());
+  for (int64_t cta = 0; cta < m.program->cluster; ++cta)
+    for (auto [index, array] : llvm::enumerate(m.program->arrays))
+      if (uint32_t first = cta * m.perCta + array.first;
+          array.count > 0 && isWaitedFor(cta, index))
+        isWaited.set(first, first + array.count);
   for (auto [place, number] : llvm::enumerate(barrierOrder)) {
     Barrier &barrier = m.barriers[number];
     bool isMbarrier = number != m.barriers.size() - 1 &&
@@ -210,8 +228,10 @@ void StateKey::addBarriers() {
     add(isCounting ? barrier.count : 0);
     add(isCounting ? barrier.pending : 0);
     add(barrier.tx);
-    // Nobody asks for the parity of a barrier of warps.
-    add(isMbarrier ? (barrier.phase + barrierParity[number]) % 2 : 0);
+    // Nobody asks for the parity of a barrier of warps. Of an mbarrier only
+    // those who wait there do: in a CTA whose leader has it, nobody.
+    bool hasParity = isMbarrier && isWaited[number];
+    add(hasParity ? (barrier.phase + barrierParity[number]) % 2 : 0);
     addOther(OtherEvent::Init, place, barrier.initEvent);
     addOther(OtherEvent::Complete, place, barrier.complete[0]);
     addOther(OtherEvent::CompleteBefore, place, barrier.complete[1]);

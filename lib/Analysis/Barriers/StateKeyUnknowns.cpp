@@ -77,8 +77,8 @@ void StateKey::forgetLaunch() {
   llvm::DenseSet<uint32_t> counted;
   for (const Warp &warp : m.warps)
     for (Slot slot : m.program->counters) {
-      bool isLive =
-          warp.state != Warp::Done && m.program->live[warp.pc].test(slot);
+      bool isLive = warp.state != Warp::Done &&
+                    m.program->getLive(warp.cta, warp.pc).test(slot);
       auto sum = warp.unknown.find(slot);
       if (isLive && sum != warp.unknown.end())
         for (auto [number, factor] : sum->second.terms)
@@ -99,8 +99,8 @@ void StateKey::forgetLaunch() {
 void StateKey::addUnknowns() {
   bool asksForBlock = llvm::any_of(m.warps, [&](const Warp &warp) {
     return warp.state != Warp::Done &&
-           m.program->live[warp.pc].test(m.program->numSlots + 1 +
-                                         m.program->rings.size());
+           m.program->getLive(warp.cta, warp.pc)
+               .test(m.program->numSlots + 1 + m.program->rings.size());
   });
   llvm::DenseSet<uint32_t> live, pinned;
   auto use = [&](const Affine &sum, llvm::DenseSet<uint32_t> &set) {
@@ -121,7 +121,7 @@ void StateKey::addUnknowns() {
     size_t bit = program.getUnknownBit(llvm::find(program.unknownKinds, kind) -
                                        program.unknownKinds.begin());
     return llvm::any_of(m.warps, [&](const Warp &warp) {
-      const llvm::BitVector &live = program.live[warp.pc];
+      const llvm::BitVector &live = program.getLive(warp.cta, warp.pc);
       return warp.state != Warp::Done && bit < live.size() && live.test(bit);
     });
   };

@@ -94,9 +94,10 @@ TiledDModel::getCandidates(const ProblemFacts &facts,
                     std::pair(4, SoftmaxPolicy::Exact),
                     std::pair(2, SoftmaxPolicy::Optimistic)}) {
                 int64_t step = std::max<int64_t>(16, 8 * warpsN);
-                // An exact one is compared in wide slices beside all of Q.
+                // An exact one is compared in wide slices beside all of Q, but
+                // where no other one is right.
                 if (softmax == SoftmaxPolicy::Exact &&
-                    (slice != 128 || streams))
+                    !facts.needsExactMaxima() && (slice != 128 || streams))
                   continue;
                 if (warpsM * warpsN > 8 || blockM != 16 * warpsM ||
                     blockN % step != 0 || slice % step != 0 ||

@@ -59,7 +59,7 @@ static bool isWorthOneTile(const ProblemFacts &facts, bool packs) {
   auto plan = WsTmemPlanAttr::get(AttentionOp(facts.op).getContext(),
                                   WsTmemPlanAttr::Parameters());
   if (getTensorColumns(facts, plan).getTotal() > kTmemColumns ||
-      facts.blockRows % (kMostTmemTiles * kTmemRows) != 0)
+      facts.blockRows % (kMostTmemTiles * kTmemRows) != 0 || facts.isLatent())
     return true;
   return packs && getAssumedExtent(facts.queries, kAssumedLength) *
                           countQueryRows(facts, packs) <=
@@ -162,7 +162,10 @@ private:
 } // namespace
 
 int64_t CandidateList::add(WsTmemPlanAttr::Parameters p, int64_t least) {
-  for (int64_t stages : {6, 5, 4, 3, 2}) {
+  for (int64_t stages : {10, 9, 8, 7, 6, 5, 4, 3, 2}) {
+    // More slots are short ones of wide heads, whose keys have many slices.
+    if (stages > 6 && !hasWideHeads(facts, WsTmemPlanAttr::get(context, p)))
+      continue;
     // Slots of whole blocks hold keys and values by turns.
     if (stages == 5 && p.tiles != 1)
       continue;
@@ -239,6 +242,7 @@ void CandidateList::addOneTile(int64_t blockN, SoftmaxPolicy softmax,
   p.softmax = softmax;
   p.pParts = true;
   p.epilogue = EpilogueKind::Direct;
+  p.valueCtas = facts.valueDim > kUsualColumns ? 2 : 1;
   setOrder(p);
   // Operands may take longer than a softmax without polynomials.
   PlanEstimate units =
@@ -254,6 +258,8 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
   CandidateList list(*this, facts, target);
   SmallVector<int64_t> blocks =
       listBlocks(facts, target, AttentionOp(facts.op).getContext());
+  bool isAlone = facts.isLatent() ||
+                 std::max(facts.headDim, facts.valueDim) > kUsualColumns;
   // Of two plans that take as long the first one is taken.
   for (bool packs : {false, true}) {
     if (packs && !isWorthPacking(facts))
@@ -262,7 +268,8 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
       for (SoftmaxPolicy softmax :
            {SoftmaxPolicy::Threshold, SoftmaxPolicy::Lagged,
             SoftmaxPolicy::Optimistic, SoftmaxPolicy::Exact})
-        if (!facts.isNarrow() || softmax != SoftmaxPolicy::Optimistic)
+        if (!isAlone &&
+            (!facts.isNarrow() || softmax != SoftmaxPolicy::Optimistic))
           list.addTwoTiles(blockN, softmax, packs);
     if (facts.isNarrow() || facts.hasResultScales() ||
         !isWorthOneTile(facts, packs))
@@ -279,7 +286,9 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
 /// Bytes of K and V that are copied while a slot is read.
 static double getBytesInFlight(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   int64_t columns = getKeyColumns(facts);
-  if (!sharesRing(facts, plan))
+  if (hasWideHeads(facts, plan))
+    columns = getSliceColumns(facts, plan);
+  else if (!sharesRing(facts, plan))
     columns += getValueColumns(facts);
   return double(plan.getKvStages() - 1) * getOwnKeys(plan) * columns *
          facts.elementType.getIntOrFloatBitWidth() / 8;
@@ -348,7 +357,7 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
   estimate.registers = RegisterModel::getUsed().count("ws_tmem", features);
   estimate.ctasPerSM = 1;
 
-  int64_t ctas = countPairCTAs(plan);
+  int64_t ctas = countPairCTAs(plan), cluster = countClusterCTAs(plan);
   double blockM = kTmemRows * plan.getTiles(), blockN = plan.getBlockN();
   auto [batch, heads, queries, keys] = getTypicalExtents(facts);
   double runs = double(countRuns(facts));
@@ -357,13 +366,17 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
   double rows = double(countQueryRows(facts, plan.getPackHeads()));
   double rowsTogether = blockM * ctas;
   estimate.tiles =
-      int64_t(groups * runs * std::ceil(queries * rows / rowsTogether)) * ctas;
-  estimate.waves = estimate.tiles / double(target.getClusteredSMs(ctas));
+      int64_t(groups * runs * std::ceil(queries * rows / rowsTogether)) *
+      cluster;
+  estimate.waves = estimate.tiles / double(target.getClusteredSMs(cluster));
   estimate.blocks = countBlocks(facts, queries, keys,
                                 std::ceil(rowsTogether / rows), blockN) /
                     runs;
 
-  double columns = getKeyDepth(facts) + facts.valueDim;
+  double columns =
+      getKeyDepth(facts) + (hasWideHeads(facts, plan)
+                                ? getResultTensorColumns(facts, plan)
+                                : facts.valueDim);
   estimate.tensorClocks =
       2 * blockM * blockN * columns /
       (facts.isNarrow() ? target.tensorFlopFp8 : target.tensorFlopF16);

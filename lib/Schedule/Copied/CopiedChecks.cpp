@@ -139,6 +139,11 @@ llvm::Error attn::checkCopiedPlan(llvm::StringRef schedule,
     return error;
   if (plan.getEpilogue() == EpilogueKind::Tma)
     return makeUnsupported(schedule, "results that TMA stores");
+  // Some teams still read the states of others.
+  if (plan.getEpilogue() == EpilogueKind::Staged && plan.getKeyTeams() > 1)
+    return llvm::createStringError(
+        "expected the epilogue 'auto', 'direct' or 'shuffled' with teams that "
+        "divide keys, got 'staged'");
   if (plan.getPackHeads())
     if (llvm::Error error = checkPackedHeads(facts, plan.getGroupHeads()))
       return error;

@@ -77,8 +77,14 @@ void attn::emitLSE(const AttentionTile &tile, Value m, Value l,
     return;
   }
   auto rows = cast<RankedTensorType>(m.getType());
+  // The running maximum of a row whose keys are all masked is a finite number.
+  Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, l,
+                                        tile.splat(rows, 0));
+  Value maxima = arith::SelectOp::create(
+      b, isEmpty, tile.splat(rows, -std::numeric_limits<double>::infinity()),
+      m);
   Value natural =
-      arith::MulFOp::create(b, m, tile.splat(rows, llvm::numbers::ln2));
+      arith::MulFOp::create(b, maxima, tile.splat(rows, llvm::numbers::ln2));
   GlobalStoreOp::create(b, natural, views.logs, tile.row);
   GlobalStoreOp::create(b, l, views.sums, tile.row);
 }

@@ -4,6 +4,7 @@
 #include "../Copied/GridTiles.h"
 #include "../Core/WorkPlan.h"
 #include "RingFacts.h"
+#include "mlir/IR/Matchers.h"
 #include <utility>
 
 using namespace mlir;
@@ -115,11 +116,39 @@ static void cutToRun(AttentionTile &tile, ClusterTile &part, int64_t blockN) {
     part.skippedInFront = arith::SubIOp::create(b, own.begin, part.begin);
 }
 
+/// Widens the blocks of `part` so that it and the other tile, which has the
+/// blocks `other`, have all that both walk: their rows together may need more
+/// blocks of a key_range than one after the other.
+static void takeOthersGaps(ImplicitLocOpBuilder &b, ClusterTile &part,
+                           const BlockBounds &other) {
+  auto select = [&](Value condition, Value yes, Value no) -> Value {
+    return arith::SelectOp::create(b, condition, yes, no);
+  };
+  BlockBounds &own = part.bounds;
+  Value hasLeft = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt,
+                                        other.begin, part.begin);
+  Value hasRight =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::slt, other.end, part.end);
+  Value near = arith::MinSIOp::create(b, own.begin, other.end);
+  Value far = arith::MaxSIOp::create(b, own.end, other.begin);
+  Value begin = select(hasLeft, part.begin, select(hasRight, near, own.begin));
+  own.end = select(hasRight, part.end, select(hasLeft, far, own.end));
+  own.begin = begin;
+  part.skippedBehind = arith::SubIOp::create(b, part.end, own.end);
+  part.skippedInFront = arith::SubIOp::create(b, own.begin, part.begin);
+}
+
 ClusterTile TileWalk::emitPart(Value firstRow, Value place,
                                int64_t neighbours) {
-  ClusterTile part = emitClusterTile(context, tile.getBoundedTiles(), firstRow,
-                                     place, plan.getTogether() / neighbours,
-                                     plan.blockM * neighbours, plan.blockN);
+  auto emit = [&](Value place) {
+    return emitClusterTile(context, tile.getBoundedTiles(), firstRow, place,
+                           plan.getTogether() / neighbours,
+                           plan.blockM * neighbours, plan.blockN);
+  };
+  ClusterTile part = emit(place);
+  if (plan.hasOwnProducts && context.facts.hasKeyRange() && place &&
+      matchPattern(place, m_Zero()))
+    takeOthersGaps(context.b, part, emit(context.i32(1)).bounds);
   if (!tile.at.split)
     return part;
   if (plan.tilesPerCTA > 1 || plan.isPair) {

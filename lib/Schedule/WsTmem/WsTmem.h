@@ -35,6 +35,9 @@ inline constexpr int64_t kMostTmemTiles = 2;
 
 /// True if a CTA has one tile, whose rows come in slices and values in parts.
 inline bool hasOneTile(WsTmemPlanAttr plan) { return plan.getTiles() == 1; }
+/// True if queries, or results in one CTA's tensor memory, are too wide for
+/// rings of keys and of values beside them: both share one.
+bool hasWideHeads(const ProblemFacts &facts, WsTmemPlanAttr plan);
 /// Returns the blocks of whose scores a tile has columns.
 inline int64_t countScoreSlots(WsTmemPlanAttr plan) {
   return hasOneTile(plan) ? 2 : 1;
@@ -44,13 +47,15 @@ int64_t countKeySlices(const ProblemFacts &facts, WsTmemPlanAttr plan);
 /// Returns the columns of a slot of queries or of keys.
 int64_t getSliceColumns(const ProblemFacts &facts, WsTmemPlanAttr plan);
 /// Returns the keys of a slot of values.
-inline int64_t getPartKeys(WsTmemPlanAttr plan) {
-  return hasOneTile(plan) ? kTensorPartKeys : plan.getBlockN();
-}
+int64_t getPartKeys(const ProblemFacts &facts, WsTmemPlanAttr plan);
 
 /// Returns the CTAs that multiply together.
 inline int64_t countPairCTAs(WsTmemPlanAttr plan) {
   return plan.getPair() ? 2 : 1;
+}
+/// Returns the CTAs of a cluster.
+inline int64_t countClusterCTAs(WsTmemPlanAttr plan) {
+  return countPairCTAs(plan) * plan.getValueCtas();
 }
 /// Returns the keys of a block, and the columns of its values, that a CTA has
 /// in slots: of a pair each has half of both.
@@ -58,6 +63,10 @@ inline int64_t getOwnKeys(WsTmemPlanAttr plan) {
   return plan.getBlockN() / countPairCTAs(plan);
 }
 int64_t getOwnValueColumns(const ProblemFacts &facts, WsTmemPlanAttr plan);
+/// Returns the columns of results that a CTA computes, and those of tensor
+/// memory that they take.
+int64_t getOwnResultColumns(const ProblemFacts &facts, WsTmemPlanAttr plan);
+int64_t getResultTensorColumns(const ProblemFacts &facts, WsTmemPlanAttr plan);
 
 /// True if products of a row of queries have so many steps that the thread that
 /// starts them needs more registers than usual, and softmaxes have fewer.

@@ -9,8 +9,10 @@ using namespace mlir::attn;
 static TilePlan getTilePlan(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   TilePlan tiles = {kTmemRows, plan.getBlockN(), plan.getOrder(),
                     plan.getGroupHeads()};
-  tiles.cluster = countPairCTAs(plan);
+  tiles.cluster = countClusterCTAs(plan);
+  tiles.ctasPerTile = plan.getValueCtas();
   tiles.isPair = plan.getPair();
+  tiles.hasOwnProducts = plan.getOwnBlocks();
   tiles.dynamic = plan.getDynamic();
   tiles.tilesPerCTA = plan.getTiles();
   tiles.setRuns(facts, plan.getPackHeads());
@@ -26,6 +28,14 @@ void WsTmemKernel::emitExtents() {
   walk.emitExtents();
   // The walk's place is that of a tile.
   rank = walk.rank;
+}
+
+bool WsTmemKernel::dividesResults() const { return plan.getValueCtas() > 1; }
+
+ResultColumns WsTmemKernel::getResultColumns(int64_t first, int64_t count) {
+  if (!dividesResults())
+    return {first, count};
+  return {first, count, rank, getOwnResultColumns(facts, plan)};
 }
 
 Value WsTmemKernel::getPlace(int64_t number) {

@@ -21,6 +21,11 @@ struct WsTmemKernel {
   void emitExtents();
   /// Calls `body` for each tile of the CTA, as the CTA's tile of that number.
   void forTiles(int64_t number, function_ref<void()> body);
+  /// True if the CTAs of a cluster have the same tile, and columns of its
+  /// results each.
+  bool dividesResults() const;
+  /// Returns `count` of the CTA's columns of results from `first` on.
+  ResultColumns getResultColumns(int64_t first, int64_t count);
   /// Returns the place of the CTA's tile of that number among those that walk
   /// the same keys, i32. Tiles of that number in a pair are neighbours, since
   /// they are rows of the same products.
@@ -46,7 +51,7 @@ struct WsTmemKernel {
   TileWalk walk;
   AttentionTile &tile;
   WsTmemMemory memory;
-  /// This CTA of a pair, i32; null in other kernels.
+  /// This CTA of a cluster, i32; null without one.
   Value rank;
 };
 
@@ -64,9 +69,10 @@ void storeResults(WsTmemKernel &shared);
 
 /// Waits for the next slot to be free, loads the rows of `head` from `first`
 /// on, with columns from `column` on or all if it is null, and hands the slot
-/// over.
+/// over. Of the slot's columns only boxes with the first `columns` are loaded,
+/// all if it is 0.
 void fillSlot(const TileWalk &walk, const Ring &ring, Pipe &pipe, Value head,
-              Value first, Value column = {});
+              Value first, Value column = {}, int64_t columns = 0);
 /// Returns where this CTA's half begins, i32, of what each CTA of a pair has
 /// `own` of.
 Value getOwnHalf(WsTmemKernel &shared, int64_t own);

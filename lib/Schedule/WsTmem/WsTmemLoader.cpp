@@ -6,13 +6,16 @@ using namespace mlir;
 using namespace mlir::attn;
 
 void attn::fillSlot(const TileWalk &walk, const Ring &ring, Pipe &pipe,
-                    Value head, Value first, Value column) {
+                    Value head, Value first, Value column, int64_t columns) {
   // The table is read before the wait: its first entry brings the others near.
   // All of them would take registers that nobody has.
   LoadPlace place = findLoadPlace(walk, ring, first);
   Slot slot = pipe.take();
-  startLoad(walk, ring, ring.at(slot), slot.getToken(), head, place.first,
-            column, place.lead);
+  Value dest = ring.at(slot);
+  if (columns != 0)
+    dest = narrowSlot(walk, dest, columns);
+  startLoad(walk, ring, dest, slot.getToken(), head, place.first, column,
+            place.lead);
   slot.release();
 }
 

@@ -26,15 +26,38 @@ static void makeRings(const TileWalk &walk, WsTmemPlanAttr plan,
   memory.q = makeRing(walk, queries);
   memory.k = makeRing(
       walk, spec("k", RingRows::Keys, stages, getOwnKeys(plan), columns));
+  auto addRope = [&](const Ring &ring, StringRef name) {
+    Ring rope = ring;
+    rope.name = name;
+    rope.view = TensorMapView::Whole;
+    addMap(walk, rope);
+    return rope;
+  };
+  if (facts.qRope)
+    memory.qRope = addRope(memory.q, "q_rope");
+  if (facts.kRope)
+    memory.kRope = addRope(memory.k, "k_rope");
+  // Latent values are columns of the keys.
+  StringRef values = facts.isLatent() ? "k" : "v";
   if (!sharesRing(facts, plan)) {
-    memory.v =
-        makeRing(walk, spec("v", RingRows::Keys, stages, getPartKeys(plan),
-                            getOwnValueColumns(facts, plan)));
+    RingSpec own = spec("v", RingRows::Keys, stages, getPartKeys(facts, plan),
+                        getOwnValueColumns(facts, plan));
+    own.tensor = values;
+    memory.v = makeRing(walk, own);
     return;
   }
   memory.v = memory.k;
-  memory.v.name = "v";
+  memory.v.name = values;
   memory.v.view = TensorMapView::Whole;
+  if (hasWideHeads(facts, plan)) {
+    // As many bytes in slots of another shape.
+    int64_t keys = getPartKeys(facts, plan),
+            valueColumns = getOwnValueColumns(facts, plan);
+    memory.v.slotType = walk.tile.bufferType({keys, valueColumns});
+    memory.v.buffer = ReinterpretOp::create(
+        walk.context.b, walk.tile.bufferType({stages, keys, valueColumns}),
+        memory.k.buffer);
+  }
   addMap(walk, memory.v);
 }
 
@@ -88,9 +111,11 @@ static TensorTile makeTensorTile(KernelContext &context, WsTmemPlanAttr plan,
       tile.probabilityType = narrow;
     }
   }
-  tile.results = alloc(
-      "o", getTensorType({kTmemRows, getValueColumns(facts)}, b.getF32Type()),
-      ArrayAttr());
+  tile.results =
+      alloc("o",
+            getTensorType({kTmemRows, getResultTensorColumns(facts, plan)},
+                          b.getF32Type()),
+            ArrayAttr());
   std::pair<Role, SignalKind> multiplier = {kMultiplier, SignalKind::Commit};
   std::pair<Role, SignalKind> softmax = {kSoftmaxes[number],
                                          SignalKind::Arrive};
@@ -172,7 +197,7 @@ static void makeHandOver(const AttentionTile &tile, WsTmemMemory &memory) {
 static TileDealer makeDealer(KernelContext &context, WsTmemPlanAttr plan) {
   SmallVector<std::pair<Role, SignalKind>> roles = {
       {kLoader, SignalKind::Arrive}};
-  if (plan.getPair()) {
+  if (countClusterCTAs(plan) > 1) {
     // The first CTA's loader sends both CTAs an index, counted in bytes.
     roles.front().second = SignalKind::Tx;
     roles.push_back({kDealtReader, SignalKind::Arrive});

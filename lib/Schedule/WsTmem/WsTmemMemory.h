@@ -81,6 +81,9 @@ struct TensorTile {
 struct WsTmemMemory {
   /// K and V may share a ring.
   Ring q, k, v;
+  /// The same rings with the maps of rotated columns, where q and k have these
+  /// in tensors of their own; else without.
+  Ring qRope, kRope;
   SmallVector<TensorTile, kMostTmemTiles> tiles;
   /// The parts in which probabilities are handed on, in order.
   SmallVector<KeyPart> parts;

@@ -36,42 +36,63 @@ void attn::loadSlices(WsTmemKernel &shared) {
   const AttentionTile &tile = walk.tile;
   const WsTmemMemory &memory = shared.memory;
   const Ring &q = memory.q, &k = memory.k, &v = memory.v;
-  prefetchMaps(b, {q.map, k.map, v.map});
+  prefetchMaps(b, {q.map, k.map, v.map, memory.qRope.map, memory.kRope.map});
   Value zero = shared.context.i32(0), one = shared.context.i32(1);
   int64_t slices = countKeySlices(shared.facts, shared.plan);
   int64_t columns = getSliceColumns(shared.facts, shared.plan);
-  int64_t partKeys = getPartKeys(shared.plan);
-  // Halves of a pair.
+  int64_t partKeys = getPartKeys(shared.facts, shared.plan);
+  // A slot of wide heads may have more columns than there are.
+  int64_t columnsInSlot =
+      hasWideHeads(shared.facts, shared.plan)
+          ? getResultTensorColumns(shared.facts, shared.plan)
+          : 0;
+  // Halves of a pair, or the columns of results that the CTA has.
   Value ownKeys, ownColumns;
   if (shared.plan.getPair()) {
     ownKeys = getOwnHalf(shared, getOwnKeys(shared.plan));
     ownColumns =
         getOwnHalf(shared, getOwnValueColumns(shared.facts, shared.plan));
+  } else if (shared.dividesResults()) {
+    ownColumns =
+        getOwnHalf(shared, getOwnResultColumns(shared.facts, shared.plan));
   }
-  Pipe query(control, q.channel, kLoader), key(control, k.channel, kLoader),
-      value(control, v.channel, kLoader);
+  Pipe query(control, q.channel, kLoader);
+  KeyPipes kv(control, memory, kLoader);
 
+  // Where a slice of the rows of Q or K is: maybe in a tensor of rotated
+  // columns, which come after those of the values.
+  auto findSlice = [&](int64_t i, const Ring &ring,
+                       const Ring &rope) -> std::pair<const Ring &, int64_t> {
+    int64_t first = i * columns, values = shared.facts.valueDim;
+    if (rope.map && first >= values)
+      return {rope, first - values};
+    return {ring, first};
+  };
   auto loadQueries = [&] {
     Slot all = query.take();
-    for (int64_t i = 0; i < slices; ++i)
-      startLoad(walk, q, getQuerySlice(shared, i), all.getToken(), tile.at.head,
-                walk.cluster.row, shared.context.i32(i * columns));
+    for (int64_t i = 0; i < slices; ++i) {
+      auto [ring, first] = findSlice(i, q, memory.qRope);
+      startLoad(walk, ring, getQuerySlice(shared, i), all.getToken(),
+                tile.at.head, walk.cluster.row, shared.context.i32(first));
+    }
     all.release();
   };
   auto loadKeys = [&](Value trip) {
     Value first = shared.getFirstKey(trip);
     if (ownKeys)
       first = arith::AddIOp::create(b, first, ownKeys);
-    for (int64_t i = 0; i < slices; ++i)
-      fillSlot(walk, k, key, tile.at.kvHead, first,
-               shared.context.i32(i * columns));
+    for (int64_t i = 0; i < slices; ++i) {
+      auto [ring, column] = findSlice(i, k, memory.kRope);
+      fillSlot(walk, ring, kv.keys(), tile.at.kvHead, first,
+               shared.context.i32(column));
+    }
   };
   auto loadValues = [&](Value trip) {
     Value first = shared.getFirstKey(trip);
     for (int64_t row = 0; row < shared.plan.getBlockN(); row += partKeys)
-      fillSlot(walk, v, value, tile.at.kvHead,
+      fillSlot(walk, v, kv.values(), tile.at.kvHead,
                arith::AddIOp::create(b, first, shared.context.i32(row)),
-               ownColumns);
+               ownColumns, columnsInSlot);
   };
 
   shared.forTiles(/*number=*/0, [&] {
@@ -122,13 +143,16 @@ static void multiplySlice(WsTmemKernel &shared, int64_t i, Slot keys,
 static void multiplyPart(WsTmemKernel &shared, int64_t first, Slot values,
                          Value probabilities, Value adds) {
   ImplicitLocOpBuilder &b = shared.b;
-  Value some =
-      TmemSliceOp::create(b,
-                          getTensorType({kTmemRows, getPartKeys(shared.plan)},
-                                        shared.facts.elementType),
-                          probabilities, first);
-  Tcgen05MmaOp::create(b, some, shared.memory.v.at(values),
-                       shared.memory.tiles.front().results, adds,
+  Value some = TmemSliceOp::create(
+      b,
+      getTensorType({kTmemRows, getPartKeys(shared.facts, shared.plan)},
+                    shared.facts.elementType),
+      probabilities, first);
+  Value slot = shared.memory.v.at(values);
+  if (hasWideHeads(shared.facts, shared.plan))
+    slot = narrowSlot(shared.walk, slot,
+                      getResultTensorColumns(shared.facts, shared.plan));
+  Tcgen05MmaOp::create(b, some, slot, shared.memory.tiles.front().results, adds,
                        /*depth=*/IntegerAttr(), /*first=*/IntegerAttr(),
                        shared.plan.getPair());
 }
@@ -139,10 +163,9 @@ void attn::multiplySlices(WsTmemKernel &shared) {
   const WsTmemMemory &memory = shared.memory;
   const TensorTile &tile = memory.tiles.front();
   int64_t slices = countKeySlices(shared.facts, shared.plan);
-  int64_t partKeys = getPartKeys(shared.plan);
-  Pipe query(control, memory.q.channel, kMultiplier),
-      key(control, memory.k.channel, kMultiplier),
-      value(control, memory.v.channel, kMultiplier);
+  int64_t partKeys = getPartKeys(shared.facts, shared.plan);
+  Pipe query(control, memory.q.channel, kMultiplier);
+  KeyPipes kv(control, memory, kMultiplier);
   PartedPipe scores(control, tile.channel, memory.parts);
   Pipe results(control, tile.resultChannel, kMultiplier),
       whole(control, memory.resultChannel, kMultiplier);
@@ -151,7 +174,7 @@ void attn::multiplySlices(WsTmemKernel &shared) {
   // Slots of keys are handed back one by one, and all scores at once.
   auto multiplyKeys = [&](Slot slot) {
     for (int64_t i = 0; i < slices; ++i) {
-      Slot keys = key.take();
+      Slot keys = kv.keys().take();
       multiplySlice(shared, i, keys, tile.getScores(b, slot));
       keys.release();
     }
@@ -166,7 +189,7 @@ void attn::multiplySlices(WsTmemKernel &shared) {
         sum = results.take();
       for (int64_t row = part.first; row < part.first + part.count;
            row += partKeys) {
-        Slot values = value.take();
+        Slot values = kv.values().take();
         Value adds =
             row == 0
                 ? arith::CmpIOp::create(b, arith::CmpIPredicate::ne, trip, zero)
@@ -228,7 +251,7 @@ void attn::storeResults(WsTmemKernel &shared) {
   Control &control = shared.control;
   const WsTmemMemory &memory = shared.memory;
   const AttentionTile &tile = shared.tile;
-  int64_t columns = shared.facts.valueDim;
+  int64_t columns = getOwnResultColumns(shared.facts, shared.plan);
   Pipe whole(control, memory.resultChannel, kStorer),
       factors(control, memory.factorChannel, kStorer);
 
@@ -238,12 +261,13 @@ void attn::storeResults(WsTmemKernel &shared) {
     for (int64_t first = 0; first < columns; first += kStoredColumns) {
       int64_t count = std::min(kStoredColumns, columns - first);
       Value part = get(first, count);
-      ResultColumns stored = {first, count};
+      ResultColumns stored = shared.getResultColumns(first, count);
+      // Zeros of a tile without keys have no layout of their own that would
+      // say where another epilogue is one.
       StoreResultOp::create(b, emitQuotient(tile, part, factor, stored),
                             emitResultView(tile, "o", stored), tile.row,
                             /*scratch=*/Value(), /*map=*/Value(),
-                            /*coordinates=*/ValueRange(),
-                            shared.plan.getEpilogue());
+                            /*coordinates=*/ValueRange(), EpilogueKind::Direct);
     }
   };
 

@@ -24,6 +24,10 @@ using namespace mlir::attn;
 
 static StringRef getName() { return WsTmemPlanAttr::getSyntax().schedule; }
 
+/// Most columns of queries and keys: of more, shared memory has no slots beside
+/// the queries.
+static constexpr int64_t kMostTmemColumns = 640;
+
 int64_t attn::getSliceColumns(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   return hasOneTile(plan)
              ? kTensorSliceBytes * 8 / facts.elementType.getIntOrFloatBitWidth()
@@ -32,6 +36,21 @@ int64_t attn::getSliceColumns(const ProblemFacts &facts, WsTmemPlanAttr plan) {
 
 int64_t attn::countKeySlices(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   return llvm::divideCeil(facts.headDim, getSliceColumns(facts, plan));
+}
+
+bool attn::hasWideHeads(const ProblemFacts &facts, WsTmemPlanAttr plan) {
+  return hasOneTile(plan) &&
+         (facts.headDim > kUsualColumns || plan.getValueCtas() > 1);
+}
+
+int64_t attn::getPartKeys(const ProblemFacts &facts, WsTmemPlanAttr plan) {
+  if (!hasOneTile(plan))
+    return plan.getBlockN();
+  // As many as fill a slot of keys.
+  if (hasWideHeads(facts, plan))
+    return plan.getBlockN() * getSliceColumns(facts, plan) /
+           getOwnValueColumns(facts, plan);
+  return kTensorPartKeys;
 }
 
 TmemRegisters attn::getTmemRegisters(const ProblemFacts &facts,
@@ -56,13 +75,33 @@ TmemRegisters attn::getTmemRegisters(const ProblemFacts &facts,
 }
 
 bool attn::sharesRing(const ProblemFacts &facts, WsTmemPlanAttr plan) {
-  return !hasOneTile(plan) && !plan.getPair() &&
-         getKeyColumns(facts) == getValueColumns(facts);
+  if (hasOneTile(plan))
+    return hasWideHeads(facts, plan);
+  return !plan.getPair() && getKeyColumns(facts) == getValueColumns(facts);
 }
 
 int64_t attn::getOwnValueColumns(const ProblemFacts &facts,
                                  WsTmemPlanAttr plan) {
+  // Such that slots of values can be as large as those of keys.
+  if (hasWideHeads(facts, plan))
+    return std::max<int64_t>(
+        getSliceColumns(facts, plan),
+        llvm::PowerOf2Ceil(getOwnResultColumns(facts, plan)));
   return getValueColumns(facts) / countPairCTAs(plan);
+}
+
+int64_t attn::getOwnResultColumns(const ProblemFacts &facts,
+                                  WsTmemPlanAttr plan) {
+  return facts.valueDim / plan.getValueCtas();
+}
+
+int64_t attn::getResultTensorColumns(const ProblemFacts &facts,
+                                     WsTmemPlanAttr plan) {
+  // Whole boxes.
+  if (hasWideHeads(facts, plan))
+    return llvm::alignTo(getOwnResultColumns(facts, plan),
+                         getSliceColumns(facts, plan));
+  return getValueColumns(facts);
 }
 
 ResourceSum attn::getTensorColumns(const ProblemFacts &facts,
@@ -71,7 +110,7 @@ ResourceSum attn::getTensorColumns(const ProblemFacts &facts,
   sum.add("s", plan.getBlockN(), plan.getTiles() * countScoreSlots(plan));
   if (plan.getPBeside())
     sum.add("p", getProbabilityColumns(facts, plan), plan.getTiles());
-  sum.add("o", getValueColumns(facts), plan.getTiles());
+  sum.add("o", getResultTensorColumns(facts, plan), plan.getTiles());
   return sum;
 }
 
@@ -95,7 +134,7 @@ int64_t attn::getFrontKeys(const ProblemFacts &facts, WsTmemPlanAttr plan) {
     return 0;
   // In whole slots of values.
   if (hasOneTile(plan))
-    return llvm::alignDown(plan.getBlockN() / 2, kTensorPartKeys);
+    return llvm::alignDown(plan.getBlockN() / 2, getPartKeys(facts, plan));
   // In steps of the contraction. Over the scores the first product is on the
   // way to the next ones, so that fewer keys are waited for before it.
   int64_t eighths = plan.getPBeside() ? 6 : 5;
@@ -130,7 +169,8 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
   sum.add(sharesRing(facts, plan) ? "kv" : "k",
           getOwnKeys(plan) * columns * bytes, plan.getKvStages());
   if (!sharesRing(facts, plan)) {
-    sum.add("v", getPartKeys(plan) * getOwnValueColumns(facts, plan) * bytes,
+    sum.add("v",
+            getPartKeys(facts, plan) * getOwnValueColumns(facts, plan) * bytes,
             plan.getKvStages());
     slots += plan.getKvStages();
   }
@@ -151,8 +191,8 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
   if (hasOneTile(plan))
     sum.add("factors", 4, kTmemRows);
   // Each of two warpgroups, what multiplies and what loads, and what loads in a
-  // pair once more.
-  int64_t roles = plan.getPair() ? 5 : 4;
+  // cluster once more.
+  int64_t roles = countClusterCTAs(plan) > 1 ? 5 : 4;
   if (plan.getDynamic())
     sum.add("tile", getTileSlotBytes(roles), kTileStages);
   return sum;
@@ -207,6 +247,8 @@ static llvm::Error isApplicable(const ProblemFacts &facts,
   Parts parts;
   parts.narrow = parts.lengths = parts.pages = parts.partialResults = true;
   parts.resultScales = parts.blockLists = true;
+  parts.latent = true;
+  parts.mostColumns = kMostTmemColumns;
   if (llvm::Error error = checkCommon(getName(), facts, parts))
     return error;
   if (llvm::Error error = checkPackedRuns(getName(), facts))
@@ -234,6 +276,52 @@ static llvm::Error checkPair(const ProblemFacts &facts, WsTmemPlanAttr plan,
                     facts.valueDim, columns));
 }
 
+/// Refuses wide heads in two tiles or in a pair, values that two CTAs cannot
+/// divide, and blocks whose parts of values are no steps of a product.
+static llvm::Error checkWide(const ProblemFacts &facts, WsTmemPlanAttr plan,
+                             const TargetRow &target) {
+  if (facts.headDim > kUsualColumns && (!hasOneTile(plan) || plan.getPair()))
+    return makeUnsupported(
+        getName(), llvm::formatv("a head dimension of {0} with tiles = {1} and "
+                                 "pair = {2}, expected tiles = 1 and pair = "
+                                 "false",
+                                 facts.headDim, plan.getTiles(),
+                                 plan.getPair() ? "true" : "false"));
+  if (facts.isLatent() && (!hasOneTile(plan) || plan.getPair()))
+    return makeUnsupported(
+        getName(), "the latent form ('rope_dim') with two tiles or a pair, "
+                   "expected tiles = 1 and pair = false");
+  int64_t slice = getSliceColumns(facts, plan);
+  if ((facts.qRope || facts.kRope) && facts.valueDim % slice != 0)
+    return makeUnsupported(
+        getName(),
+        llvm::formatv("a value dimension of {0} with rotated columns apart "
+                      "('rope'), expected a multiple of {1}",
+                      facts.valueDim, slice));
+  if (!hasWideHeads(facts, plan))
+    return llvm::Error::success();
+  if (target.getClusteredSMs(plan.getValueCtas()) == 0)
+    return makeUnsupported(getName(),
+                           llvm::formatv("value_ctas = {0} on {1}, which has "
+                                         "no clusters of so many CTAs",
+                                         plan.getValueCtas(), target.chip));
+  if (facts.valueDim % (kDimStep * plan.getValueCtas()) != 0)
+    return makeUnsupported(
+        getName(), llvm::formatv("value_ctas = {0} with a value dimension of "
+                                 "{1}, expected a multiple of {2}",
+                                 plan.getValueCtas(), facts.valueDim,
+                                 kDimStep * plan.getValueCtas()));
+  constexpr int64_t step = 16;
+  int64_t columns = getOwnValueColumns(facts, plan);
+  int64_t least = std::max<int64_t>(kTensorPartKeys, step * columns / slice);
+  if (plan.getBlockN() % least != 0)
+    return makeUnsupported(
+        getName(), llvm::formatv("block_n = {0} with values of {1} columns in "
+                                 "a CTA, expected a multiple of {2}",
+                                 plan.getBlockN(), columns, least));
+  return llvm::Error::success();
+}
+
 static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
                              const TargetRow &target) {
   if (plan.getEpilogue() == EpilogueKind::Shuffled)
@@ -245,6 +333,8 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
                         plan.getGroupHeads(), /*together=*/1, plan.getBlockN()))
     return error;
   if (llvm::Error error = checkPair(facts, plan, target))
+    return error;
+  if (llvm::Error error = checkWide(facts, plan, target))
     return error;
   if (llvm::Error error = checkBlockLists(
           facts, countPairCTAs(plan) * plan.getTiles() * kTmemRows,
@@ -305,7 +395,7 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
 
 static KernelShape getKernelShape(const ProblemFacts &, WsTmemPlanAttr plan,
                                   const TargetRow &target) {
-  return getPersistentShape(countPairCTAs(plan), plan.getThreads(), target);
+  return getPersistentShape(countClusterCTAs(plan), plan.getThreads(), target);
 }
 
 const Schedule &attn::getWsTmemSchedule() {

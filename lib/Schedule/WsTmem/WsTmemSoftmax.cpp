@@ -385,8 +385,9 @@ void Softmax::rescale(Value factor, Value key, Value standing) {
   Value changed = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, factor,
                                         shared.tile.splat(rows, 1));
   auto multiply = [&] {
-    for (int64_t first = 0; first < facts.valueDim; first += kRescaledColumns) {
-      int64_t count = std::min(kRescaledColumns, facts.valueDim - first);
+    int64_t columns = getOwnResultColumns(facts, plan);
+    for (int64_t first = 0; first < columns; first += kRescaledColumns) {
+      int64_t count = std::min(kRescaledColumns, columns - first);
       Value part = loadTensor(shared.tile, tile.results, first, count);
       Value spread = BroadcastOp::create(b, part.getType(), factor);
       TmemStoreOp::create(b, arith::MulFOp::create(b, part, spread),
@@ -460,8 +461,14 @@ FinalRows Softmax::finish(Rows &rows) {
   FinalRows final =
       emitFinalRows(shared.tile, rows.m, rows.l,
                     roundsLargest() ? rows.largest->get() : Value());
-  if (views)
-    emitLSE(shared.tile, final.m, final.l, views);
+  auto storeLSE = [&] { emitLSE(shared.tile, final.m, final.l, views); };
+  // Of CTAs that have the same rows the first one does for all.
+  if (views && shared.dividesResults())
+    control.ifThen(arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                         shared.rank, shared.context.i32(0)),
+                   storeLSE);
+  else if (views)
+    storeLSE();
   return final;
 }
 

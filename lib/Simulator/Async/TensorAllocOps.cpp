@@ -76,7 +76,7 @@ bool mlir::attn::sim::checkAllocated(Exec &x, Cta &cta, uint32_t column,
   if (columns)
     x.fault(describeMisuse(x,
                            what + " that the other CTA of the pair has freed",
-                           siteOf(x, *columns->freed),
+                           siteOf(x, columns->freed->event),
                            "both CTAs have to be done with the columns before "
                            "one of them frees them, as behind a cluster "
                            "barrier",
@@ -137,7 +137,7 @@ std::optional<uint32_t> findColumns(llvm::ArrayRef<TensorMemory *> memories,
 
 /// Gives a CTA columns, whose values are undefined.
 void take(Exec &x, TensorMemory &t, uint32_t at, uint32_t count) {
-  t.allocations[at] = {count, std::nullopt};
+  t.allocations[at] = {count, nullptr};
   for (unsigned lane = 0; lane < TensorMemory::Lanes; ++lane) {
     unsigned base = lane * TensorMemory::Columns + at;
     std::fill_n(t.cells.begin() + base, count, 0x7FCBCBCBu);
@@ -249,9 +249,10 @@ void execTmemAlloc(Exec &x, const Inst &I) {
 }
 
 /// Checks that all uses of the columns of the CTA are ordered before the
-/// executing warp frees them, but for the dealloc of the other CTA of its pair.
+/// executing warp frees them, but for the dealloc of the other CTA of its pair,
+/// `freed`: for that one stands what was used before it.
 void trackFree(Exec &x, Cta &cta, uint32_t first, uint32_t columns,
-               const WarpEvent *freed) {
+               PairFree *freed) {
   Warp &w = *x.warp;
   Stamp stamp = x.stampHere(-1);
   stamp.flags = Stamp::Tensor;
@@ -261,7 +262,11 @@ void trackFree(Exec &x, Cta &cta, uint32_t first, uint32_t columns,
   Clock clock = w.order.know.tensor;
   clock.join(w.tcgen05.acquired);
   if (freed) {
-    const Stream &stores = x.cluster.warps[freed->warp]->tcgen05.stores;
+    checkTensorUses(x, cta, freed->uses[cta.rank % 2], stamp, clock, first,
+                    columns);
+    if (&cta != x.cta)
+      return;
+    const Stream &stores = x.cluster.warps[freed->event.warp]->tcgen05.stores;
     clock.raise(stores.actor, stores.epoch);
   }
   trackTensor(x, cta, stamp, clock, RowShadow::range(0, TensorMemory::Lanes),
@@ -287,18 +292,24 @@ void execTmemDealloc(Exec &x, const Inst &I) {
                    "expected the base and size of an allocation, got column " +
                        Twine(address & 0xffff) + " and " + Twine(columns) +
                        " columns");
-  const WarpEvent *freed = it->second.freed ? &*it->second.freed : nullptr;
+  std::shared_ptr<PairFree> freed = it->second.freed;
   Cta *peer = I.flags ? x.cluster.peerOf(*x.cta) : nullptr;
-  if (x.sanitizing()) {
-    ++x.warp->tcgen05.stores.epoch;
-    trackFree(x, *x.cta, it->first, columns, freed);
-    if (peer && !freed)
-      trackFree(x, *peer, it->first, columns, nullptr);
-  }
   if (peer && !freed)
     if (auto theirs = tensorMemoryOf(*peer).allocations.find(it->first);
-        theirs != tensorMemoryOf(*peer).allocations.end())
-      theirs->second.freed = eventHere(x);
+        theirs != tensorMemoryOf(*peer).allocations.end()) {
+      theirs->second.freed = std::make_shared<PairFree>();
+      theirs->second.freed->event = eventHere(x);
+      if (x.sanitizing())
+        for (Cta *cta : {x.cta, peer})
+          theirs->second.freed->uses[cta->rank % 2] =
+              tensorMemoryOf(*cta).shadow.clone();
+    }
+  if (x.sanitizing()) {
+    ++x.warp->tcgen05.stores.epoch;
+    trackFree(x, *x.cta, it->first, columns, freed.get());
+    if (peer)
+      trackFree(x, *peer, it->first, columns, freed.get());
+  }
   t.allocations.erase(it);
   wakeAllocations(x.cluster, *x.cta);
 }

@@ -29,13 +29,13 @@ TensorMemory &mlir::attn::sim::tensorMemoryOf(Cta &cta) {
   return *cta.tmem;
 }
 
-void mlir::attn::sim::trackTensor(Exec &x, Cta &cta, const Stamp &stamp,
-                                  const Clock &clock, RowShadow::Rows lanes,
-                                  unsigned column, unsigned count, bool write) {
-  if (!x.sanitizing())
-    return;
+/// Checks an access against a shadow of the CTA's tensor memory, and records it
+/// there.
+static void trackIn(RowShadow &shadow, Exec &x, Cta &cta, const Stamp &stamp,
+                    const Clock &clock, RowShadow::Rows lanes, unsigned column,
+                    unsigned count, bool write) {
   ShadowAccess access(stamp, write, clock);
-  tensorMemoryOf(cta).shadow.access(
+  shadow.access(
       lanes, column, count, access,
       [&](const Stamp &earlier, bool wasWrite, unsigned lane, unsigned at) {
         MemRef ref;
@@ -46,6 +46,22 @@ void mlir::attn::sim::trackTensor(Exec &x, Cta &cta, const Stamp &stamp,
         reportRace(x, earlier, wasWrite, stamp, write, clock, ref,
                    lane * TensorMemory::Columns + at, count);
       });
+}
+
+void mlir::attn::sim::trackTensor(Exec &x, Cta &cta, const Stamp &stamp,
+                                  const Clock &clock, RowShadow::Rows lanes,
+                                  unsigned column, unsigned count, bool write) {
+  if (x.sanitizing())
+    trackIn(tensorMemoryOf(cta).shadow, x, cta, stamp, clock, lanes, column,
+            count, write);
+}
+
+void mlir::attn::sim::checkTensorUses(Exec &x, Cta &cta, RowShadow &shadow,
+                                      const Stamp &stamp, const Clock &clock,
+                                      unsigned column, unsigned count) {
+  trackIn(shadow, x, cta, stamp, clock,
+          RowShadow::range(0, TensorMemory::Lanes), column, count,
+          /*write=*/true);
 }
 
 namespace {

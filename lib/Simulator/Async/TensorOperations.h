@@ -33,6 +33,11 @@ void trackTensor(Exec &x, Cta &cta, const Stamp &stamp, const Clock &clock,
                  RowShadow::Rows lanes, unsigned column, unsigned count,
                  bool write);
 
+/// Checks an access to all lanes of `count` columns against `shadow`, an
+/// earlier state of the CTA's, which it changes.
+void checkTensorUses(Exec &x, Cta &cta, RowShadow &shadow, const Stamp &stamp,
+                     const Clock &clock, unsigned column, unsigned count);
+
 /// An operand of a tcgen05 operation is not in shared memory: stops the run.
 void reportOutside(Cluster &cluster, const EngineOp &op);
 /// Checks and records what shifting the rows of `lane`'s partition touches.

@@ -13,6 +13,20 @@ void RowShadow::init(unsigned columns) {
   groupOf.fill(&all);
 }
 
+RowShadow RowShadow::clone() const {
+  RowShadow copy;
+  for (const std::unique_ptr<Group> &group : groups) {
+    copy.groups.push_back(std::make_unique<Group>());
+    Group &part = *copy.groups.back();
+    part.rows = group->rows;
+    part.shadow = group->shadow.clone();
+    for (unsigned row = 0; row < NumRows; ++row)
+      if (part.rows.test(row))
+        copy.groupOf[row] = &part;
+  }
+  return copy;
+}
+
 RowShadow::Group &RowShadow::takeGroup(unsigned row, const Rows &rows) {
   Group &group = *groupOf[row];
   Rows taken = group.rows & rows;

@@ -26,6 +26,7 @@ public:
   }
 
   void init(unsigned columns);
+  RowShadow clone() const;
 
   /// Like Shadow::access, for `count` columns of some rows. Calls
   /// `conflict(stamp, earlierWasWrite, row, column)`, for the first of rows in

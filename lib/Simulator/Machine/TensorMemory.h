@@ -5,17 +5,27 @@
 
 #include "../Clocks/RowShadow.h"
 #include "TensorPair.h"
+#include <array>
 #include <map>
+#include <memory>
 #include <vector>
 
 namespace mlir::attn::sim {
 
+/// A dealloc of both CTAs of a pair that one of them has executed.
+struct PairFree {
+  WarpEvent event;
+  /// Who had used tensor memory until then, by the parity of a CTA's rank.
+  /// Empty where nothing is sanitized.
+  std::array<RowShadow, 2> uses;
+};
+
 /// Columns that a CTA has allocated.
 struct TensorColumns {
   uint32_t count = 0;
-  /// A dealloc of both CTAs of a pair that the other one has executed: this CTA
-  /// may not use the columns any more, and has to free them.
-  std::optional<WarpEvent> freed;
+  /// Set once the other CTA of a pair has freed them: this CTA may not use the
+  /// columns any more, and has to free them.
+  std::shared_ptr<PairFree> freed;
 };
 
 /// 128 lanes of 512 columns of 32 bits.

@@ -12,7 +12,8 @@ import torch
 
 from ..calls import call_signatures
 from ..errors import AttnError, LibraryError
-from . import notices
+from ..serving import serving_signatures
+from . import mask_tensors, notices
 
 #: By which torch knows the implementation.
 NAME = "attn"
@@ -71,6 +72,26 @@ def attend_dense(
     return o, lse, None, None, query.shape[2], key.shape[2], state, offset, mask
 
 
+def _make_options(is_causal: bool, left: int | None, right: int | None) -> dict[str, Any]:
+    """`causal` and `window` for a diagonal that ends at the last query and key."""
+    sides = [-1 if side is None else side for side in (left, right)]
+    if is_causal and sides != [-1, -1]:
+        sides[1] = 0
+    window = None if sides == [-1, -1] else (*sides, "bottom-right")
+    return {"causal": "bottom-right" if is_causal else False, "window": window}
+
+
+def _attend_pages(
+    q: Any, pools: tuple[Any, Any], tables: tuple[Any, Any, Any], max_q: int, options: dict[str, Any]
+) -> tuple[Any, Any]:
+    """Keys in pages (pages, keys, heads, dim): o and the LSE (heads, rows)."""
+    if options["window"] is not None:
+        options["window"] = options["window"][:2]
+    options["causal"] = bool(options["causal"])
+    o, lse = serving_signatures.prefill(q, *pools, *tables, max_seqlen_q=max_q, **options)
+    return o, lse.mT.contiguous()
+
+
 def attend_rows(
     query: Any,
     key: Any,
@@ -86,29 +107,67 @@ def attend_rows(
     scale: float | None = None,
     window_size_left: int | None = None,
     window_size_right: int | None = None,
+    seqused_k: Any = None,
+    block_table: Any = None,
+    num_splits: int | None = None,
+    out: Any = None,
     **others: Any,
 ) -> tuple[Any, ...] | str:
     """aten::_flash_attention_forward, whose tensors are (batch, sequence, heads, dim), or packed
-    (rows, heads, dim); or why it is torch's."""
+    (rows, heads, dim), with keys in pages (pages, keys, heads, dim) where there is a `block_table`;
+    or why it is torch's. `out` takes the result. Into how many runs keys are cut is a hint, but for
+    1, which asks for results that other sequences of the batch do not change."""
     reason = _find_reason(
         query, key, value, dropout_p, {"return_debug_mask": return_debug_mask, **others}
     )
+    if reason is None and num_splits == 1:
+        reason = "num_splits=1 asks for the same bits in every batch"
+    if reason is None and block_table is not None and (seqused_k is None or cum_seq_q is None):
+        reason = "there is a block_table without seqused_k or cum_seq_q"
     if reason is not None:
         return reason
-    sides = [-1 if side is None else side for side in (window_size_left, window_size_right)]
-    options: dict[str, Any] = {
-        "causal": "bottom-right" if is_causal else False,
-        "scale": scale,
-        "lse": True,
-    }
-    if sides != [-1, -1]:
-        options["window"] = (*sides, "bottom-right")
+    options = _make_options(is_causal, window_size_left, window_size_right)
     q, k, v = (each.detach() for each in (query, key, value))
+    lse: Any = True
+    if out is not None:
+        # A call that writes one result of two writes both.
+        rows = q.shape[:2] if q.dim() == 3 else q.shape[:3]
+        lse = torch.empty(rows, dtype=torch.float32, device=q.device)
+        lse = lse if block_table is not None else lse.mT.contiguous()
+    options |= {"scale": scale, "lse": lse, "out": out}
+    if block_table is not None:
+        tables = (block_table, seqused_k, cum_seq_q)
+        return _finish(*_attend_pages(q, (k, v), tables, int(max_q), options))
+    if seqused_k is not None:
+        queries = query.shape[1] if cum_seq_q is None else cum_seq_q.diff()
+        sides = options["window"][:2] if options["window"] else (-1, 0 if is_causal else -1)
+        options["mask_mod"] = mask_tensors.see_used(seqused_k, seqused_k - queries, *sides)
+        options |= {"causal": False, "window": None}
     if cum_seq_q is not None:
         counts = {"cu_seqlens_q": cum_seq_q, "cu_seqlens_k": cum_seq_k, "max_seqlen_q": int(max_q)}
         return _finish(*call_signatures.attention(q, k, v, **counts, **options))
+    if out is not None:
+        options["out"] = out.transpose(1, 2)
     o, lse = call_signatures.attention(*(each.transpose(1, 2) for each in (q, k, v)), **options)
     return _finish(o.transpose(1, 2), lse)
+
+
+def attend_into(out: Any, *args: Any, **kwargs: Any) -> Any:
+    """aten::_flash_attention_forward_no_dropout_inplace: the LSE, or why it is torch's."""
+    result = attend_rows(*args, out=out, **kwargs)
+    return result if isinstance(result, str) else result[1]
+
+
+#: Those of aten that are overridden; the last one came with a later torch than the registry.
+OPERATORS = {
+    name: function
+    for name, function in (
+        ("_scaled_dot_product_flash_attention", attend_dense),
+        ("_flash_attention_forward", attend_rows),
+        ("_flash_attention_forward_no_dropout_inplace", attend_into),
+    )
+    if hasattr(torch.ops.aten, name)
+}
 
 
 class Overrides:
@@ -116,10 +175,7 @@ class Overrides:
 
     def __init__(self, key: str = "CUDA") -> None:
         self._library: Any = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
-        for name, function in (
-            ("_scaled_dot_product_flash_attention", attend_dense),
-            ("_flash_attention_forward", attend_rows),
-        ):
+        for name, function in OPERATORS.items():
             self._override(name, function, key)
 
     def _override(self, name: str, function: Any, key: str) -> None:

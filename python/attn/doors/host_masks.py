@@ -67,7 +67,8 @@ def align(parts: Parts, queries: int, keys: int, shift: int) -> Aligned | None:
     # All keys that there are, as for the one query of a step.
     if shift >= keys - 1:
         causal = False
-    if window is not None and shift + queries - window < 0:
+    # One query keeps its window: a later one, of whose keys it hides some, has the same kernel.
+    if window is not None and queries > 1 and shift + queries <= window:
         window = None
     if not causal and window is None:
         return Aligned()
@@ -100,7 +101,14 @@ def make_window(size: int) -> Function:
     return lambda b, h, q_idx, kv_idx: kv_idx > q_idx - size
 
 
-def join(functions: Sequence[Function], offsets: Any, padding: Any) -> Function | None:
+def make_same(numbers: Any) -> Function:
+    """Sees the keys whose sequence, of `numbers`, is the query's."""
+    return lambda b, h, q_idx, kv_idx: numbers[q_idx] == numbers[kv_idx]
+
+
+def join(
+    functions: Sequence[Function], offsets: Any = None, padding: Any = None
+) -> Function | None:
     """What all of the functions see, of queries and keys that begin at `offsets`, two integers of
     a tensor, or at 0 without; and what `padding`, bools (batch, keys), has, from the first key
     on. None where that is all."""

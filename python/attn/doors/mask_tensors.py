@@ -70,3 +70,19 @@ def read_blocks(
         return (block == 2) | ((block == 1) & function(b, h, q_idx, kv_idx))
 
     return see
+
+
+def see_used(used: Any, shifts: Any, left: int, right: int) -> Callable[..., Any]:
+    """A mask_mod that sees the first `used` keys, i32 (batch), and of them, where these are not
+    negative, at most `left` before and `right` behind the key of a query, which is `shifts`, i32
+    (batch), keys after it."""
+
+    def see(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+        seen = kv_idx < used[b]
+        if right >= 0:
+            seen = seen & (kv_idx <= q_idx + shifts[b] + right)
+        if left >= 0:
+            seen = seen & (kv_idx >= q_idx + shifts[b] - left)
+        return seen
+
+    return see

@@ -90,6 +90,15 @@ def _attend(
 ) -> Any:
     """(batch, heads, queries, dim) from the kernel."""
     shape = (*query.shape[:3], key.shape[2])
+    counts = given["counts"]
+    is_packed = counts is not None
+    if is_packed and isinstance(attention_mask, Mask) and attention_mask.mod is not None:
+        # The function has the places of all rows, those of a packed call count in their sequence.
+        attention_mask, is_packed = attention_mask.within(counts["cu_seqlens_q"]), False
+    elif is_packed and isinstance(attention_mask, torch.Tensor):
+        raise AttnError("cu_seq_lens_q is given beside a mask that is a tensor")
+    if is_packed and given["position_bias"] is not None:
+        raise AttnError("cu_seq_lens_q is given beside position_bias")
     causal = (
         given["is_causal"] if given["is_causal"] is not None else getattr(module, "is_causal", True)
     )
@@ -100,8 +109,7 @@ def _attend(
     if sinks is not None:
         options["sinks"] = sinks.detach().to(torch.float32).contiguous()
     options |= {"scale": given["scaling"], "softcap": given["softcap"]}
-    counts = given["counts"]
-    if counts is not None and attention_mask is None:
+    if is_packed:
         if options.get("causal"):
             options["causal"] = "bottom-right"
         return _attend_packed(query, key, value, counts, options)
@@ -157,9 +165,9 @@ class Forward:
             except AttnError as error:
                 reason = str(error)
         what = f"the attention of {type(module).__name__}"
-        # SDPA has neither of these, and transformers' own function drops them.
+        # SDPA has none of these, and transformers' own function drops them.
         lost = [name for name in ("s_aux", "softcap") if given[name] is not None]
-        if not self._falls_back or lost or (attention_mask is None and counts is not None):
+        if not self._falls_back or lost or counts is not None:
             raise notices.make_refusal(what, reason)
         notices.say_fallback(what, "SDPA", reason)
         return self._call_sdpa(

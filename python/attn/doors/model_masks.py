@@ -53,6 +53,15 @@ class Mask(BlockMask):
         """What the options do not say, traced once."""
         return None if self._function is None else trace("mask_mod", self._function)
 
+    def within(self, starts: torch.Tensor) -> Mask:
+        """The mask within sequences that lie one after the other: `starts`, i32, says where each
+        begins and the last one ends."""
+        rows = torch.arange(self._shape[3], device=starts.device)
+        numbers = torch.searchsorted(starts[1:].contiguous(), rows, right=True).to(torch.int32)
+        same = host_masks.make_same(numbers)
+        function = same if self._function is None else host_masks.join([self._function, same])
+        return Mask(self._shape, self.aligned, function, self._make)
+
     def make_tensor(self) -> torch.Tensor | None:
         """The mask as bools, for torch's own attention."""
         made: torch.Tensor | None = self._make()
@@ -60,14 +69,14 @@ class Mask(BlockMask):
 
 
 def _read_padding(mask: Any, kv_length: int, kv_offset: int) -> Any:
-    """The keys that are seen, bools (batch, keys); None where all are."""
-    if mask is None:
+    """The keys that are seen, bools (batch, keys); None where nothing is hidden. Steps whose window
+    has left the hidden keys behind read them too: the kernel of the steps before does."""
+    if mask is None or mask.all():
         return None
     missing = kv_offset + kv_length - mask.shape[1]
     if missing > 0:
         mask = torch.nn.functional.pad(mask, (0, missing))
-    mask = mask[:, kv_offset : kv_offset + kv_length].to(torch.bool)
-    return None if mask.all() else mask.contiguous()
+    return mask[:, kv_offset : kv_offset + kv_length].to(torch.bool).contiguous()
 
 
 def make_mask(
@@ -86,8 +95,9 @@ def make_mask(
 
     function = mask_function or masking_utils.causal_mask_function
     parts = host_masks.split(function)
-    # A tensor in host memory is as good as a number; one on a device would be waited for.
-    if isinstance(q_offset, torch.Tensor) and q_offset.device.type == "cpu":
+    # A tensor in host memory is as good as a number; one on a device would be waited for. The steps
+    # of a static cache, which has one, are a kernel's alike, also the last one, which sees all keys.
+    if isinstance(q_offset, torch.Tensor) and q_offset.device.type == "cpu" and q_length > 1:
         q_offset = int(q_offset)
     is_known = isinstance(q_offset, int) and isinstance(kv_offset, int)
     aligned = (

@@ -9,7 +9,7 @@ from ..errors import ArgumentError, ArgumentTypeError
 from ..launch import device_tensors
 from ..options import argument_names, readers
 from ..tensors import padding, tensor_views
-from . import decode_launch, merging, scaled_outputs
+from . import decode_launch, merging, packed_runs, scaled_outputs
 from .decode_launch import join_results
 from .settings import Settings, trace_mods
 
@@ -122,6 +122,16 @@ def run(
         if tensors.get(name, name) is None:
             named = decode_launch.name_arguments(settings).get(name, name)
             raise ArgumentTypeError(f'tensor "{named}": expected a tensor, got None')
+    if settings.run_keys is not None and settings.max_seqlen_q is not None:
+        if scaled.has_scales:
+            raise ArgumentError(
+                "run_keys: expected none beside scales of the output in attn.prefill"
+            )
+
+        def attend(batch: Any, read: Any, given: Settings, *more: Any) -> Any:
+            return run(batch, read, given, Results(*more, scaled))
+
+        return packed_runs.attend(attend, tensors, captures, settings, (lse, out, stream))
     if device_tensors.is_torch(q):
         if stream is not None:
             raise ArgumentError("stream: expected none, since torch tensors use torch's")

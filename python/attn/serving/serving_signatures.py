@@ -274,6 +274,7 @@ def prefill(
     scale: float | None = None,
     out_scale: float | None = None,
     layout: str = "nhd",
+    run_keys: int | None = None,
     expected_keys: Sequence[int] | None = None,
     score_mod: Modification | None = None,
     mask_mod: Modification | None = None,
@@ -307,6 +308,8 @@ def prefill(
             elements unless `out` says otherwise.
         layout: Order of a pool: "nhd" is page, key, head, dim, "hnd" page, head, key,
             dim.
+        run_keys: Cut the keys into runs of N: what a sequence gives depends on itself
+            only; a multiple of 16; plans whose block does not divide it are not chosen.
         expected_keys: Keys that sequences are expected to have, which costs are those
             of; a list, of any length.
         score_mod: Changes scores: (score, batch, head, query, key) to a score; as in
@@ -319,7 +322,10 @@ def prefill(
     Pools, also those of 8 bits with their scales, table, lengths and the other arguments are
     those of `attn.decode`. Returns o like q, or (o, lse) with `lse` f32 (queries, heads). Rows
     of q that no sequence has, or that are beyond its bound, stay as they were in `out` and are
-    NaN in a new o and LSE. Raises ArgumentError for tensors that do not fit each other.
+    NaN in a new o and LSE. With `run_keys` queries are copied to a batch in which each sequence
+    has as many, the next power of two from `max_seqlen_q` on, so that they have the bits of
+    `attn.decode`, over one chunk, many, or query by query; functions are refused beside it.
+    Raises ArgumentError for tensors that do not fit each other.
     """
     if others:
         host_names.refuse(prefill, others)
@@ -344,6 +350,7 @@ def prefill(
         "scale": scale,
         "out_scale": out_scale,
         "layout": layout,
+        "run_keys": run_keys,
         "expected_keys": expected_keys,
     }
     decode_calls.check_given(options, ("max_seqlen_q",))

@@ -4,12 +4,15 @@ the driver's own interface.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import functools
 import os
 import pathlib
+import shutil
 import stat
 import sys
+import tempfile
 from ctypes import CFUNCTYPE, POINTER, byref, c_char_p, c_int, c_size_t, c_uint64, c_void_p
 
 from ..errors import DriverError
@@ -43,6 +46,19 @@ def find_folder() -> pathlib.Path:
     folder = pathlib.Path(given) if given else pathlib.Path(__file__).parents[1] / "_lib" / "driver"
     if not (folder / "libcuda.so.1").exists():
         raise DriverError(f"expected the stand-in driver's libcuda.so.1 in {folder}, got none")
+    return folder
+
+
+def make_folder(prefix: str) -> str:
+    """Makes a folder for temporary files that goes with the process."""
+    folder, owner = tempfile.mkdtemp(prefix=prefix), os.getpid()
+
+    def remove() -> None:
+        # Not at the end of a process that was forked from this one.
+        if os.getpid() == owner:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
     return folder
 
 
@@ -95,12 +111,7 @@ class StandIn:
     def __init__(self, library: ctypes.CDLL) -> None:
         self.library = library
         for name, arguments in _SIGNATURES.items():
-            try:
-                getattr(library, name).argtypes = arguments
-            except AttributeError:
-                raise DriverError(
-                    "expected the stand-in driver, got another libcuda.so.1 that is loaded already"
-                ) from None
+            getattr(library, name).argtypes = arguments
         self.check(library.cuInit(0), "cuInit")
 
     def check(self, status: int, call: str) -> None:
@@ -171,5 +182,18 @@ class StandIn:
 def load() -> StandIn:
     """The stand-in, in place of the CUDA driver for all of the process."""
     check_absent()
+    path = find_folder() / "libcuda.so.1"
+    if other := _find_other(path):
+        raise DriverError(f"expected no CUDA driver in the process yet, got {other}")
     # By its file name, under which whoever links to the driver finds it again.
-    return StandIn(ctypes.CDLL(str(find_folder() / "libcuda.so.1"), ctypes.RTLD_GLOBAL))
+    return StandIn(ctypes.CDLL(str(path), ctypes.RTLD_GLOBAL))
+
+
+def _find_other(path: pathlib.Path) -> str | None:
+    """The file of a CUDA driver that is loaded, other than this one."""
+    for line in pathlib.Path("/proc/self/maps").read_text().splitlines():
+        mapped = line.split(maxsplit=5)[5:]
+        name = pathlib.Path(mapped[0]) if mapped else pathlib.Path()
+        if name.name.startswith("libcuda.so") and not (name.exists() and name.samefile(path)):
+            return str(name)
+    return None

@@ -10,12 +10,14 @@ import functools
 import importlib.util
 import sys
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import triton
 from triton.backends.nvidia import driver as nvidia
 from triton.runtime import _allocation
+from triton.runtime.jit import TensorWrapper
 
 from ..errors import DriverError, SimulationError
 from . import torch_answers
@@ -78,8 +80,9 @@ class Launcher(nvidia.CudaLauncher):
             for index, each in enumerate(value):
                 self._register(each, f"{name}.{index}", taken)
             return
-        # A descriptor's memory is its base's.
-        value = getattr(value, "base", value) if hasattr(value, "block_shape") else value
+        # The memory of a descriptor, and of a tensor of another type, is its base's.
+        while isinstance(value, TensorWrapper) or hasattr(value, "block_shape"):
+            value = value.base
         memory = _find_memory(value)
         if memory is None or not memory[1]:
             return
@@ -133,6 +136,11 @@ class SimulatedDriver(nvidia.CudaDriver):
         library.set_device(0)
         self.device = 0
         self.utils = nvidia.CudaUtils()
+        ask = self.utils.get_device_properties
+        # A torch.device of the CPU has no number.
+        self.utils.get_device_properties = lambda device=None: ask(
+            self.device if device is None else device
+        )
         self.launcher_cls = Launcher
         self.get_device_capability = library.get_capability
         self.get_current_device = lambda: self.device
@@ -172,6 +180,17 @@ class SimulatedDriver(nvidia.CudaDriver):
     def report(self, form: str = "text", start: int = 0) -> str:
         """What was found from the `start`-th finding on: "text", "json", "sarif" or "github"."""
         return self.library.report(form, start)
+
+    def register(self, *tensors: Any) -> None:
+        """Lets kernels use the memory of tensors that are no arguments of a launch, such as those
+        whose addresses another tensor holds: as long as the tensors live."""
+        for tensor in tensors:
+            memory = _find_memory(tensor)
+            if memory is None:
+                raise DriverError(f"expected a CPU tensor or a HostArray, got {type(tensor).__name__}")
+            if memory[1]:
+                self.library.register(*memory, f"tensor of shape {list(tensor.shape)}")
+                weakref.finalize(tensor, self.library.unregister, memory[0])
 
     def raise_findings(self, before: int, cause: BaseException | None = None) -> None:
         """Raises SimulationError where findings have come since there were `before`."""

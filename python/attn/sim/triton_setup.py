@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pathlib
-import tempfile
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DriverError
@@ -15,25 +15,32 @@ if TYPE_CHECKING:
 
 
 def _get_cache_folder() -> pathlib.Path:
+    """The folder of what is kept from process to process; one that goes with this process where
+    the user has none to write to."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     folder = pathlib.Path(base) / "attn"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return folder
     except OSError:
-        return pathlib.Path(tempfile.mkdtemp(prefix="attn-"))
+        return _make_own_folder()
+    return folder if os.access(folder, os.W_OK) else _make_own_folder()
+
+
+@functools.cache
+def _make_own_folder() -> pathlib.Path:
+    return pathlib.Path(stand_in.make_folder("attn-"))
 
 
 def prepare_environment(chips: str, environment: dict[str, str] | os._Environ[str]) -> None:
     """Sets what Triton and the stand-in read from the environment: `chips` with commas."""
-    folder = str(stand_in.find_folder())
     environment[stand_in.CHIPS] = chips
-    environment["TRITON_LIBCUDA_PATH"] = folder
-    assembler = str(stand_in.write_assembler(_get_cache_folder()))
+    environment["TRITON_LIBCUDA_PATH"] = str(stand_in.find_folder())
+    folder = _get_cache_folder()
+    assembler = str(stand_in.write_assembler(folder))
     environment["TRITON_PTXAS_PATH"] = assembler
     environment["TRITON_PTXAS_BLACKWELL_PATH"] = assembler
     # FlagGems keeps what its tuners have measured: not beside a GPU's.
-    environment.setdefault("FLAGGEMS_CACHE_DIR", str(_get_cache_folder() / "flag_gems"))
+    environment.setdefault("FLAGGEMS_CACHE_DIR", str(folder / "flag_gems"))
 
 
 def triton(

@@ -3,14 +3,17 @@ attention in float32. A model in float16 rounds in all of its layers; what atten
 is measured in a model in float32 whose attention alone is attn's, in float16."""
 
 import logging
+import types
 
 import attn
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 
 import attn.hf  # noqa: E402
+from attn.compiler import simulation  # noqa: E402
 from attn.doors import host_masks, model_masks  # noqa: E402
 from transformers import masking_utils  # noqa: E402
 
@@ -18,7 +21,7 @@ transformers.logging.set_verbosity_error()
 
 TINY = {
     "vocab_size": 96, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,
-    "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 256,
+    "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 1100,
     "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
 }  # fmt: skip
 #: A window that is shorter than the prompts, in one layer of two.
@@ -152,12 +155,81 @@ def test_generation(name, cache):
     assert not ids.is_cpu or rows.all()
 
 
-def test_few_kernels(count_kernels):
-    """Each kind of layer has one kernel for the prompt and one for the steps."""
+@pytest.mark.parametrize("given", ["nothing", "positions", "padding"])
+def test_packed_sequences(given):
+    """Sequences that `cu_seq_lens_q` divides, beside eager attention with their mask."""
+    model = make_model("Gemma2")
+    ids, _, right = make_prompts()
+    ids, right = ids[1:], right[1:]
+    places = torch.cat([torch.arange(20), torch.arange(17)])[None]
+    options = {
+        "nothing": {}, "positions": {"position_ids": places}, "padding": {"attention_mask": right}
+    }[given]  # fmt: skip
+    starts = torch.tensor([0, 20, 37], dtype=torch.int32)
+    numbers = torch.arange(37) // 20
+    seen = (numbers[:, None] == numbers) & torch.ones(37, 37).tril().bool()
+    rows = right[0].bool() if given == "padding" else slice(None)
+    with torch.no_grad():
+        got = run(
+            model, "attn", input_ids=ids, cu_seq_lens_q=starts, cu_seq_lens_k=starts,
+            max_length_q=20, max_length_k=20, **options,
+        )  # fmt: skip
+        model.float()
+        masks = {
+            kind: torch.zeros(1, 1, 37, 37).masked_fill(~each, torch.finfo(torch.float32).min)
+            for kind, each in (
+                ("full_attention", seen),
+                ("sliding_attention", seen & ~torch.ones(37, 37).tril(-12).bool()),
+            )
+        }
+        options["attention_mask"] = masks
+        want = run(model, "eager", input_ids=ids, **options)
+    assert find_distance(got[:, rows], want[:, rows]) < STEP_TOLERANCE
+
+
+@pytest.mark.parametrize("cache", ["dynamic", "static"])
+def test_generation_of_an_encoder_and_decoder(cache):
+    """40 tokens of T5, whose biases grow with the cache."""
+    torch.manual_seed(0)
+    model = make_t5(spread=0.2)
+    ids, _, right = make_prompts()
+    options = {
+        "max_new_tokens": 40, "do_sample": False, "eos_token_id": None, "attention_mask": right,
+        "cache_implementation": cache,
+    }  # fmt: skip
+    model.set_attn_implementation("attn")
+    got = model.generate(ids, **options)
+    model.set_attn_implementation("eager")
+    want = model.float().generate(ids, **options)
+    assert torch.equal(got, want) and got.shape == (2, 41) and len(got.unique()) > 3
+
+
+@pytest.fixture
+def no_launches(monkeypatch):
+    """Kernels are compiled, and give zeros."""
+
+    def simulate(name, ptx, launch, reference, inputs, settings):
+        q, v = inputs["q"], inputs["v"]
+        o = np.zeros((*q.shape[:3], v.shape[3]), q.dtype)
+        return types.SimpleNamespace(passed=True, text="", outputs={"o": o})
+
+    monkeypatch.setattr(simulation, "simulate", simulate)
+
+
+#: A prompt of 37 tokens is shorter than the window, which all that is generated is not.
+@pytest.mark.parametrize("window", [12, 48])
+@pytest.mark.parametrize("cache", ["dynamic", "static"])
+def test_few_kernels(count_kernels, no_launches, monkeypatch, cache, window):
+    """Each kind of layer has one kernel for the prompt and one for all steps, whether hidden keys
+    are still in the cache or behind its window."""
+    monkeypatch.setitem(MIXED, "sliding_window", window)
     model = make_model("Gemma2")
     model.set_attn_implementation("attn")
     ids, left, _ = make_prompts()
-    model.generate(ids, attention_mask=left, max_new_tokens=10, do_sample=False, eos_token_id=None)
+    model.generate(
+        ids, attention_mask=left, max_new_tokens=1000, do_sample=False,
+        eos_token_id=None, cache_implementation=cache,
+    )  # fmt: skip
     assert 2 <= count_kernels() <= 4
 
 
@@ -175,14 +247,22 @@ def test_no_token_looks_ahead():
     )
 
 
+def make_t5(spread=None):
+    config = transformers.T5Config(
+        vocab_size=96, d_model=64, d_kv=32, d_ff=96, num_layers=2, num_heads=2,
+        pad_token_id=0, eos_token_id=1, decoder_start_token_id=0, tie_word_embeddings=False,
+    )  # fmt: skip
+    model = transformers.T5ForConditionalGeneration(config).eval()
+    for parameter in model.parameters():
+        if parameter.dim() > 1 and spread is not None:
+            torch.nn.init.normal_(parameter, std=spread)
+    return model.half()
+
+
 def test_encoder_and_decoder():
     """T5: a bias of positions, cross attention, no scale."""
     torch.manual_seed(0)
-    config = transformers.T5Config(
-        vocab_size=96, d_model=64, d_kv=32, d_ff=96, num_layers=2, num_heads=2,
-        pad_token_id=0, eos_token_id=1, decoder_start_token_id=0,
-    )  # fmt: skip
-    model = transformers.T5ForConditionalGeneration(config).eval().half()
+    model = make_t5()
     ids, _, right = make_prompts()
     decoder_ids = torch.randint(3, 96, (2, 11))
     check_logits(model, input_ids=ids, attention_mask=right, decoder_input_ids=decoder_ids)

@@ -84,6 +84,9 @@ def test_refusals():
     refuse("pad: expected none beside out_group", attn.decode, *batch, pad=True, out_group=16)
     refuse('tensor "out": expected a tensor to write to, as the other output', attn.decode, *batch,
            out_scales=np.zeros((1, HEADS, 4), np.float32))  # fmt: skip
+    q, counts = pack([3])
+    refuse("run_keys: expected none beside scales of the output in attn.prefill", attn.prefill, q,
+           *batch[1:], counts, max_seqlen_q=3, run_keys=64, out_group=DIM)  # fmt: skip
     for name, value in (("out_type", "float32"), ("out_group", 16)):
         refuse(f"{name}: expected none beside out, whose own it is", attn.decode, *batch,
                out=batch[0], **{name: value})  # fmt: skip

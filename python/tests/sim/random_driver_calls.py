@@ -5,22 +5,27 @@ stated sizes. None may crash.
 usage: random_driver_calls.py [--sequences=1000] [--seed=0] [--jobs=1]
   --jobs  processes, each of which runs its part with a seed of its own
 
-Prints how many calls came back with which status. The exit status is 1 where a process ended by
-a crash, or a sanitizer had something to say: its seed and its last words are printed.
+Prints how many calls came back with which status, and how much memory the processes had after a
+tenth of their sequences and at the end. The exit status is 1 where a process ended by a crash, a
+sanitizer had something to say, or memory that the driver had taken was lost: the seed and what was
+said are printed. What Python itself loses does not count.
 
-With the sanitizers, from a build of the preset `sanitize` in build/sanitize, on any machine that
+With the sanitizers, from a build of the preset `sanitize` in build-sanitize, on any machine that
 has Python and these two libraries:
 
-  ninja -C build/sanitize AttnCudaDriver
-  LD_PRELOAD=$(clang-22 -print-file-name=libclang_rt.asan.so) ASAN_OPTIONS=detect_leaks=0 \\
-    LD_LIBRARY_PATH=build/sanitize/lib/driver ATTN_SIM_CHIPS=sm_90a ATTN_SIM_QUIET=1 \\
+  ninja -C build-sanitize AttnCudaDriver
+  LD_PRELOAD=$(clang-22 -print-file-name=libclang_rt.asan.so) PYTHONMALLOC=malloc \\
+    ASAN_OPTIONS=detect_leaks=1:quarantine_size_mb=16 LSAN_OPTIONS=exitcode=0 \\
+    LD_LIBRARY_PATH=build-sanitize/lib/driver ATTN_SIM_CHIPS=sm_90a ATTN_SIM_QUIET=1 \\
     ATTN_SIM_JOBS=1 python3 random_driver_calls.py --sequences=1000000 --jobs=32
 """
 
 import argparse
 import collections
 import ctypes
+import pathlib
 import random
+import re
 import subprocess
 import sys
 
@@ -205,11 +210,26 @@ def main() -> int:
     options = parser.parse_args()
     if options.jobs > 1:
         return run_jobs(options.sequences, options.seed, options.jobs)
-    caller = Caller(options.seed)
-    for _ in range(options.sequences):
+    caller, memory = Caller(options.seed), []
+    for number in range(options.sequences):
         caller.run(30)
+        if number in (options.sequences // 10, options.sequences - 1):
+            memory.append(measure_memory())
     print(" ".join(f"{status}:{count}" for status, count in sorted(caller.statuses.items())))
+    print("memory", *memory)
     return 0
+
+
+def measure_memory() -> int:
+    """The process's memory in KiB."""
+    status = pathlib.Path("/proc/self/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0])
+
+
+def find_leaks(text: str) -> list[str]:
+    """What LeakSanitizer says of memory that the driver has taken."""
+    blocks = re.split(r"\n\s*\n", text)
+    return [each for each in blocks if " leak of " in each and "libcuda.so" in each]
 
 
 def run_jobs(sequences: int, seed: int, jobs: int) -> int:
@@ -221,16 +241,22 @@ def run_jobs(sequences: int, seed: int, jobs: int) -> int:
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         running.append((seed + number, subprocess.Popen(command, **pipes)))
     statuses: collections.Counter = collections.Counter()
-    wrong = 0
+    wrong, memory = 0, collections.Counter()
     for own_seed, process in running:
         out, err = process.communicate()
-        for pair in out.split():
+        counts, _, kib = out.partition("memory")
+        for pair in counts.split():
             status, count = pair.split(":")
             statuses[int(status)] += int(count)
-        if process.returncode or "runtime error" in err or "Sanitizer" in err:
+        memory.update(dict(enumerate(map(int, kib.split()))))
+        leaks = find_leaks(err)
+        said = "runtime error" in err or "ERROR: AddressSanitizer" in err or bool(leaks)
+        if process.returncode or said:
             wrong += 1
-            print(f"seed {own_seed} ended with {process.returncode}:\n{err[-3000:]}")
+            words = "\n\n".join(leaks[:3]) if leaks else err[-3000:]
+            print(f"seed {own_seed} ended with {process.returncode}:\n{words}")
     print(" ".join(f"{status}:{count}" for status, count in sorted(statuses.items())))
+    print(f"memory {memory[0] // 1024} -> {memory[1] // 1024} MiB, {wrong} of {jobs} processes wrong")
     return int(wrong != 0)
 
 

@@ -38,6 +38,33 @@ run(from_dlpack(x), from_dlpack(y))
 print((y == 2 * x).all())
 """
 
+#: The same kernel through TVM FFI: with an array of numpy's by name, arrays in a tuple, and a
+#: tensor of torch's where there is one.
+TVM_FFI = """
+import cutlass.cute as cute
+import numpy as np
+from cutlass.cute.runtime import from_dlpack
+
+@cute.kernel
+def double(x: cute.Tensor, y: cute.Tensor, reads: cute.Int32):
+    thread, _, _ = cute.arch.thread_idx()
+    y[thread] = x[thread + reads] + x[thread]
+
+@cute.jit
+def run(both: tuple, reads: cute.Int32 = 0):
+    double(*both, reads).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+def take(array):
+    return from_dlpack(array, enable_tvm_ffi=True)
+
+x, y, z = np.arange(32, dtype=np.float32), np.zeros(32, np.float32), np.zeros(32, np.float32)
+compiled = cute.compile(run, (take(x), take(y)), 0, options="--enable-tvm-ffi")
+compiled((x, y), reads={reads})
+# A tensor of CuTe's is one already.
+compiled((x, take(z)), {reads})
+print((y == 2 * x).all() and (z == y).all())
+"""
+
 
 @pytest.fixture(scope="module")
 def has_cute():
@@ -81,6 +108,37 @@ def test_without_attn_run(tmp_path):
     assert (ran.returncode, ran.stdout) == (0, "True\n"), ran.stderr
 
 
+@pytest.mark.usefixtures("has_cute")
+@pytest.mark.parametrize("chip", ["sm_90a", "sm_100a"])
+def test_calls_through_tvm_ffi(tmp_path, chip):
+    start = ("-m", "attn.sim.attn_run", f"--chips={chip}", PYTHON)
+    ran = run(tmp_path, TVM_FFI.format(reads=0), *start)
+    assert (ran.returncode, ran.stdout) == (0, "True\n"), ran.stderr
+
+
+@pytest.mark.usefixtures("has_cute")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (TVM_FFI.format(reads=1), "out-of-bounds: reads 4 bytes"),
+        # The launch's error is one of Python's.
+        (TVM_FFI.format(reads=1), "CUDADialectError"),
+        # So is that of loading the module, whose PTX is gone.
+        (
+            TVM_FFI.format(reads=0).replace(
+                "compiled((x, y)",
+                "import os, shutil; shutil.rmtree(os.environ['CUTE_DSL_DUMP_DIR'])\ncompiled((x, y)",
+            ),
+            "CUDA_ERROR_FILE_NOT_FOUND: expected a folder with PTX",
+        ),
+    ],
+)
+def test_faults_through_tvm_ffi(tmp_path, text, expected):
+    ran = run(tmp_path, text, "-m", "attn.sim.attn_run", PYTHON)
+    assert ran.returncode
+    assert expected in ran.stderr
+
+
 def test_environment(monkeypatch, tmp_path):
     given = {"CUTE_DSL_KEEP": "cubin,ptx", "CUTE_DSL_DUMP_DIR": str(tmp_path)}
     cute_setup.prepare_environment("sm_100a,sm_80", given, "/other")
@@ -97,8 +155,8 @@ def test_a_folder_goes_with_the_process(tmp_path):
     """Not with one that was forked from it."""
     program = """
         import os, sys
-        from attn.sim import cute_setup
-        folder = cute_setup._make_folder()
+        from attn.sim import stand_in
+        folder = stand_in.make_folder("attn-test-")
         if os.fork() == 0:
             sys.exit()
         os.wait()

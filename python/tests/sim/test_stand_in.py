@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -245,6 +246,18 @@ def test_calls_name_their_lines():
             "reads 4 bytes of memory that was freed by",
         ),
         (
+            "start(); x.value = ctypes.addressof(text); launch()",
+            # Memory of the host that nobody has registered.
+            "ADDRESS: kernel 'increment': reads 4 bytes outside of every allocation",
+        ),
+        (
+            "start(); words = ctypes.create_string_buffer(128); "
+            "x.value = ctypes.addressof(words); check(lib.attnSimRegister(words, 128, b'words')); "
+            "launch(); print('right', file=__import__('sys').stderr); "
+            "check(lib.attnSimUnregister(words)); launch()",
+            "right\nincrement:13: error: out-of-bounds: reads 4 bytes outside of every allocation",
+        ),
+        (
             "start(); check(lib.cuMemFree_v2(x)); check(lib.cuMemFree_v2(x))",
             "which was freed by cuMemFree",
         ),
@@ -313,7 +326,7 @@ def test_random_calls_do_not_crash():
     )
     assert ran.returncode == 0, ran.stderr[-2000:]
     # Enough of them do something.
-    statuses = dict(each.split(":") for each in ran.stdout.split())
+    statuses = dict(each.split(":") for each in ran.stdout.splitlines()[0].split())
     assert int(statuses["0"]) > 1000 and len(statuses) > 5
 
 
@@ -481,3 +494,35 @@ def test_assembler_hands_ptx_on(tmp_path):
     assert (tmp_path / "k.o").read_text() == ".version 8.0\n"
     version = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
     assert "release 13.0" in version.stdout and "attn" in version.stdout
+
+
+def test_another_driver_in_the_process(tmp_path):
+    shutil.copy(FOLDER / "libcuda.so.1", tmp_path)
+    program = f"""
+        from attn.sim import stand_in
+
+        ctypes.CDLL({str(tmp_path / "libcuda.so.1")!r})
+        stand_in.load()
+        """
+    given = {"PYTHONPATH": str(pathlib.Path(stand_in.__file__).parents[2])}
+    ran = run(program, **given)
+    assert f"expected no CUDA driver in the process yet, got {tmp_path}/libcuda.so.1" in ran.stderr
+
+
+def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
+    """A folder takes its place that goes with the process."""
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    program = """
+        from attn.sim import triton_setup
+
+        given = {}
+        triton_setup.prepare_environment("sm_80", given)
+        print(given["TRITON_PTXAS_PATH"])
+        """
+    ran = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True
+    )
+    assert ran.stdout.startswith(str(tmp_path / "attn-")), ran.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -32,6 +32,21 @@ def no_tail(text):
     return text
 
 
+def branch(text):
+    """The loaders load under a condition, so that a branch yields their last cursors. Each slot is filled
+    once: a tail at the first cursors would wait for nothing."""
+    text = text.replace("%steps = arith.constant 4", "%steps = arith.constant 2")
+    loop, ends = text.rindex("%last:2 = scf.for"), "scf.yield %next, %nextb : !attn.cursor, !attn.cursor\n"
+    end = text.index("}\n", text.index(ends, loop)) + 2
+    return (
+        text[:loop] + "%gx = gpu.grid_dim x\n%one = arith.constant 1 : index\n"
+        "%some = arith.cmpi ugt, %gx, %one : index\n"
+        "%end:2 = scf.if %some -> (!attn.cursor, !attn.cursor) {\n"
+        + text[loop:end] + "scf.yield %last#0, %last#1 : !attn.cursor, !attn.cursor\n} else {\n"
+        "scf.yield %first, %firstb : !attn.cursor, !attn.cursor\n}\n" + text[end:]
+    )  # fmt: skip
+
+
 def both(*changes):
     def apply(text):
         for each in changes:
@@ -41,12 +56,17 @@ def both(*changes):
     return apply
 
 
-# What is owed, of how many CTAs, the bug and its repair.
+def same(text):
+    return text
+
+
+# What is owed, of how many CTAs, how the source changes, the bug and its repair.
 TWINS = (
-    ("an arrival", 2, pairs.ends("%d.store", "before"), pairs.ends("%d.store", "behind")),
-    ("a commit", 4, both(no_tail, pairs.ends("%b.mma", "before")), pairs.ends("%b.mma", "before")),
-    ("bytes", 2, pairs.ends("%b.load", "rank 0 of load"), pairs.ends("%b.load", "behind")),
-    ("a commit to a CTA that exits", 4, no_tail, lambda text: text),
+    ("an arrival", 2, same, pairs.ends("%d.store", "before"), pairs.ends("%d.store", "behind")),
+    ("a commit", 4, same, both(no_tail, pairs.ends("%b.mma", "before")), pairs.ends("%b.mma", "before")),
+    ("bytes", 2, same, pairs.ends("%b.load", "rank 0 of load"), pairs.ends("%b.load", "behind")),
+    ("a commit to a CTA that exits", 4, same, no_tail, same),
+    ("a commit behind a branch", 4, branch, no_tail, same),
 )  # fmt: skip
 
 
@@ -64,8 +84,8 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     source, good, path = (folder / f"{name}.mlir" for name in ("source", "good", "twin"))
     failures = 0
-    for owed, ctas, plant, repair in TWINS:
-        source.write_text(sized(kernel, ctas))
+    for owed, ctas, change, plant, repair in TWINS:
+        source.write_text(change(sized(kernel, ctas)))
         subprocess.run(["attn-compile", str(source), "--emit=barrier", "-o", str(good)], check=True)
         for name, change in (("bad", plant), ("repaired", repair)):
             path.write_text(change(good.read_text()))

@@ -148,3 +148,65 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @leader_of_own(%i: i32) kernel attributes {known_cluster_size = array<i32: 4, 1, 1>} {
+    // expected-note @below {{the barriers' 'cga' is here}}
+    %b = attn.mbarrier.alloc {cga = #attn.cga<[[1], [2]]>} : !attn.mbarriers<1>
+    // expected-error @below {{expected barriers that CTAs whose ranks differ in bits 1 have together, got #attn.cga<[[1], [2]]>}}
+    attn.mbarrier.arrive %b[%i] {leader, rank_bits = 1} : !attn.mbarriers<1>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @leader_of_all(%i: i32) kernel attributes {known_cluster_size = array<i32: 4, 1, 1>} {
+    // expected-note @below {{the barriers' 'cga' is here}}
+    %b = attn.mbarrier.alloc {cga = #attn.cga<[[0], [1]]>} : !attn.mbarriers<1>
+    // expected-error @below {{expected barriers that CTAs whose ranks differ in bits 3 have together, got #attn.cga<[[0], [1]]>}}
+    attn.mbarrier.expect_tx %b[%i] {bytes = 0, leader} : !attn.mbarriers<1>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @commit_to_shared(%i: i32) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
+    // expected-note @below {{the barriers' 'cga' is here}}
+    %b = attn.mbarrier.alloc {cga = #attn.cga<[[0]]>} : !attn.mbarriers<1>
+    attn.elect {
+      // expected-error @below {{expected barriers of each of the CTAs whose ranks differ in bits 1, got #attn.cga<[[0]]>}}
+      attn.tcgen05.commit %b[%i] {ctas = 2} : !attn.mbarriers<1>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @bytes_at_leader(%map: !attn.tensor_map<64x64xf16, swizzle = 128>, %i: i32) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
+    %dest = attn.alloc : !attn.buffer<64x64xf16, #attn.auto, shared>
+    // expected-note @below {{the barriers' 'cga' is here}}
+    %b = attn.mbarrier.alloc {cga = #attn.cga<[[1]]>} : !attn.mbarriers<1>
+    // expected-error @below {{expected barriers that CTAs whose ranks differ in bits 1 have together, got #attn.cga<[[1]]>}}
+    attn.tma.load %map[%i, %i], %dest barrier %b[%i] : !attn.mbarriers<1> {leader} : !attn.tensor_map<64x64xf16, swizzle = 128>, !attn.buffer<64x64xf16, #attn.auto, shared>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  // expected-note @below {{the kernel's known_cluster_size says so}}
+  gpu.func @barriers_of_four() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
+    // expected-error @below {{expected 'cga' of 2 CTAs, got one of 4}}
+    %b = attn.mbarrier.alloc {cga = #attn.cga<[[1], [2]]>} : !attn.mbarriers<1>
+    gpu.return
+  }
+}

@@ -11,6 +11,8 @@ gpu.module @kernels {
     %d = attn.tmem_alloc {name = "d", cga = #attn.cga<[[1, 0], [2, 0]]>} : !attn.buffer<128x128xf32, #attn.tmem<m = 128>, tmem>
     // CHECK: attn.mbarrier.alloc {cga = #attn.cga<{{\[}}[0], [1]]>}
     %b = attn.mbarrier.alloc {cga = #attn.cga<[[0], [1]]>} : !attn.mbarriers<1>
+    // CHECK: attn.mbarrier.alloc {cga = #attn.cga<{{\[}}[1], [2]]>}
+    %e = attn.mbarrier.alloc {cga = #attn.cga<[[1], [2]]>} : !attn.mbarriers<1>
     // CHECK: attn.mbarrier.arrive %{{.*}} {leader, rank_bits = 1 : i64}
     attn.mbarrier.arrive %b[%i] {leader, rank_bits = 1} : !attn.mbarriers<1>
     // CHECK: attn.mbarrier.expect_tx %{{.*}} {bytes = 0 : i64, ctas = 2 : i64, rank_bits = 2 : i64}
@@ -21,7 +23,7 @@ gpu.module @kernels {
       // CHECK: attn.cluster_leader bits 1 {
       attn.cluster_leader bits 1 {
         // CHECK: attn.tcgen05.commit %{{.*}} {ctas = 4 : i64, pair, rank_bits = 3 : i64}
-        attn.tcgen05.commit %b[%i] {ctas = 4, rank_bits = 3, pair} : !attn.mbarriers<1>
+        attn.tcgen05.commit %e[%i] {ctas = 4, rank_bits = 3, pair} : !attn.mbarriers<1>
       }
     }
     gpu.return

@@ -136,6 +136,17 @@ TEST(TensorPair, FreesOnceBothAreDone) {
     expectFinding(runPair(use + "@!%p1 bra B;\n" + dealloc() + "B:\n" + Meet +
                           "@%p1 bra E;\n" + load + dealloc() + "E:\n"),
                   FindingKind::TensorMemoryMisuse, text);
+  // The one that frees last does not wait for what the first one did: in
+  // another order of events it would free first.
+  const std::string lastOfTwo =
+      "barrier.cluster.arrive;\n@!%p1 bra B;\nbarrier.cluster.wait;\n" +
+      dealloc() +
+      "bra E;\nB:\nmov.u32 %r7, 0;\nW:\nadd.u32 %r7, %r7, 1;\n"
+      "setp.lt.u32 %p2, %r7, 2000;\n@%p2 bra W;\n" +
+      dealloc() + "barrier.cluster.wait;\nE:\n";
+  for (uint64_t seed : {0, 1, 2})
+    EXPECT_TRUE(
+        runPair(use + lastOfTwo, seed).report.countErrors(FindingKind::Race));
   expectFinding(
       runPair(use + Meet + "@!%p1 bra B;\n" + dealloc() + "B:\n" + Meet),
       FindingKind::TensorMemoryMisuse,

@@ -184,6 +184,14 @@ LogicalResult WsTmemPlanAttr::verify(EmitErrorFn emitError,
     return emitError()
            << "expected the epilogue 'staged' or 'tma' with o_halves, got '"
            << stringifyEpilogueKind(p.epilogue) << "'";
+  if (p.valueCtas != 1 && p.valueCtas != 2)
+    return emitError() << "expected value_ctas to be 1 or 2, got "
+                       << p.valueCtas;
+  if (p.valueCtas == 2 && (p.tiles != 1 || p.pair))
+    return emitError() << "expected tiles = 1 and pair = false with value_ctas "
+                          "= 2, got tiles = "
+                       << p.tiles
+                       << " and pair = " << (p.pair ? "true" : "false");
   return success();
 }
 

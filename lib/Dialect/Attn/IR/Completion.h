@@ -77,7 +77,39 @@ inline LogicalResult verifyCGA(Operation *op, CGAAttr cga, int64_t dims) {
     return op->emitOpError("expected 'cga' of ")
            << dims << (dims == 1 ? " dimension, got " : " dimensions, got ")
            << cga.getRank();
-  return success();
+  auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
+  std::optional<ArrayRef<int32_t>> size =
+      cga && kernel ? kernel.getKnownClusterSize() : std::nullopt;
+  int64_t ctas = size ? countLaunched(*size) : 0;
+  if (!size || cga.countCTAs() == ctas)
+    return success();
+  InFlightDiagnostic diag = op->emitOpError("expected 'cga' of ")
+                            << ctas << " CTAs, got one of " << cga.countCTAs();
+  diag.attachNote(kernel.getLoc()) << "the kernel's known_cluster_size says so";
+  return diag;
+}
+
+/// Checks a signal at mbarriers whose layout is given: it goes to the CTAs that
+/// have them, and one to a leader goes to that of those which share them.
+inline LogicalResult verifyBarrierCGA(Operation *op, Value barriers,
+                                      SignalMask targets) {
+  auto alloc = barriers ? barriers.getDefiningOp<MBarrierAllocOp>() : nullptr;
+  if (!alloc || !alloc.getCga())
+    return success();
+  CGAAttr cga = alloc.getCgaAttr();
+  uint32_t ranks = cga.countCTAs() - 1, shared = cga.getCopiedBits();
+  uint32_t clear = targets.getClear() & ranks, any = targets.getAny() & ranks;
+  if ((clear == 0 || clear == shared) && (any & shared) == 0)
+    return success();
+  InFlightDiagnostic diag = op->emitOpError();
+  if (clear != 0 && clear != shared)
+    diag << "expected barriers that CTAs whose ranks differ in bits " << clear
+         << " have together, got " << cga;
+  else
+    diag << "expected barriers of each of the CTAs whose ranks differ in bits "
+         << any << ", got " << cga;
+  diag.attachNote(alloc.getLoc()) << "the barriers' 'cga' is here";
+  return diag;
 }
 
 } // namespace mlir::attn

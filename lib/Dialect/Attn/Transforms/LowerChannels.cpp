@@ -56,7 +56,7 @@ private:
   void rewriteAdvance(ChannelUserOpInterface op);
   void rewriteAcquire(ChannelUserOpInterface op);
   void rewriteRelease(ChannelUserOpInterface op);
-  void addTail(Value cursor, Owner owner);
+  void addTail(Value last, Owner owner);
 
   Owner ownerOf(Value handle) {
     return analysis.getOwners().find(handle)->second;
@@ -84,24 +84,22 @@ private:
   DenseMap<Operation *, Owner> releases;
 };
 
-/// Returns where the cursor that begins as `cursor` ends, in the same block.
-Value findLastCursor(Value cursor) {
-  Block *block = cursor.getParentBlock();
-  for (Value last;;) {
-    last = cursor;
-    for (OpOperand &use : last.getUses()) {
-      Operation *op = use.getOwner();
-      if (op->getBlock() != block)
-        continue;
-      auto user = dyn_cast<ChannelUserOpInterface>(op);
-      if (user && user.getChannelUse() == ChannelUse::Advance)
-        cursor = user.getMadeHandle();
-      else if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
-        cursor = loop.getTiedLoopResult(&use);
+/// Returns where the cursor that begins as `cursor` ends, in the same block:
+/// the last of its role that an op there makes. Branches and loops that advance
+/// it yield it.
+Value findLastCursor(Value cursor,
+                     const llvm::MapVector<Value, Owner> &owners) {
+  Owner owner = owners.find(cursor)->second;
+  Value last = cursor;
+  for (Operation &op : llvm::make_range(cursor.getDefiningOp()->getIterator(),
+                                        cursor.getParentBlock()->end()))
+    for (Value result : op.getResults()) {
+      auto found = isa<CursorType>(result.getType()) ? owners.find(result)
+                                                     : owners.end();
+      if (found != owners.end() && found->second == owner)
+        last = result;
     }
-    if (!cursor || cursor == last)
-      return last;
-  }
+  return last;
 }
 
 /// What becomes acquires and releases has become them.
@@ -323,13 +321,10 @@ static Owner getRoleBefore(Owner owner, unsigned count) {
 }
 
 /// Lets a role wait until all of its slots were handed back, at the end of the
-/// block where its first cursor is made.
-void ChannelRewriter::addTail(Value cursor, Owner owner) {
+/// block where its first cursor is made, and its last one, `position`.
+void ChannelRewriter::addTail(Value position, Owner owner) {
   const ChannelInfo &info = infoOf(owner);
-  if (!info.hasTail(owner.role, owner.channel))
-    return;
-  Value position = findLastCursor(cursor);
-  ImplicitLocOpBuilder b(cursor.getLoc(),
+  ImplicitLocOpBuilder b(position.getLoc(),
                          position.getParentBlock()->getTerminator());
   Owner before = getRoleBefore(owner, info.roles.size());
   int64_t depth = owner.channel.getType().getDepth();
@@ -409,6 +404,16 @@ void ChannelRewriter::run() {
     if (use != ChannelUse::None)
       users.push_back(op);
   });
+  // Before cursors lose their type.
+  SmallVector<std::pair<Value, Owner>> tails;
+  for (ChannelUserOpInterface user : users) {
+    if (user.getChannelUse() != ChannelUse::Start)
+      continue;
+    Owner owner = ownerOf(user.getMadeHandle());
+    if (infoOf(owner).hasTail(owner.role, owner.channel))
+      tails.push_back(
+          {findLastCursor(user.getMadeHandle(), analysis.getOwners()), owner});
+  }
   DenseSet<Value> made;
   for (ChannelUserOpInterface user : users)
     made.insert_range(user->getResults());
@@ -416,9 +421,8 @@ void ChannelRewriter::run() {
   for (auto [value, owner] : analysis.getOwners())
     if (!made.contains(value))
       value.setType(i32);
-  for (ChannelUserOpInterface user : users)
-    if (user.getChannelUse() == ChannelUse::Start)
-      addTail(user.getMadeHandle(), ownerOf(user.getMadeHandle()));
+  for (auto [last, owner] : tails)
+    addTail(last, owner);
   for (ChannelUserOpInterface user : users) {
     switch (user.getChannelUse()) {
     case ChannelUse::Start:

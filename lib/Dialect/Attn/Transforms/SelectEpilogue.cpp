@@ -65,6 +65,8 @@ struct ResultFacts {
   bool hasFragments = true;
   /// Warps along the columns have runs of them.
   bool hasColumnRuns = false;
+  /// Threads have four columns that follow each other, not two.
+  bool hasColumnQuads = false;
   /// The tile has columns that rows in memory have not.
   bool hasPadding = false;
 
@@ -77,6 +79,7 @@ struct ResultFacts {
   /// 256 columns takes more registers than are left.
   bool canShuffle() const {
     return hasFragments && wideRows() && !hasPadding &&
+           !(hasPairs() && hasColumnQuads) &&
            rowBytes % (4 * kVectorBytes * warps.second) == 0 &&
            (warps.second == 1 || (hasColumnRuns && elementBits < 32)) &&
            tile.getShape()[0] % (16 * warps.first) == 0;
@@ -191,8 +194,10 @@ static FailureOr<ResultFacts> collectFacts(StoreResultOp op) {
   Attribute loaded = findLoadedLayout(op.getValue());
   facts.hasRows = ownsRows(loaded, facts.tile);
   facts.hasFragments = !isa_and_nonnull<TmemRegsLayoutAttr>(loaded);
-  if (auto fragments = dyn_cast_or_null<MmaLayoutAttr>(loaded))
+  if (auto fragments = dyn_cast_or_null<MmaLayoutAttr>(loaded)) {
     facts.hasColumnRuns = fragments.getColumnRuns();
+    facts.hasColumnQuads = fragments.getColumnQuads();
+  }
   GlobalType dest = op.getDest().getType();
   int64_t elementBits = dest.getElementType().getIntOrFloatBitWidth();
   facts.elementBits = elementBits;

@@ -118,17 +118,6 @@ ClusterBuffer *PairSharder::getBuffer(Value view) {
   return buffer.get();
 }
 
-/// True if an odd number of the views that lead to `view` exchange rows and
-/// columns.
-static bool isTransposed(Value view) {
-  bool isOdd = false;
-  while (auto op = view.getDefiningOp<ViewLikeOpInterface>()) {
-    isOdd ^= isa<TransposeOp>(op);
-    view = op.getViewSource();
-  }
-  return isOdd;
-}
-
 void PairSharder::collect() {
   kernel.walk([&](TensorGroupOpInterface op) {
     auto product = dyn_cast<ProductOpInterface>(op.getOperation());
@@ -188,34 +177,6 @@ LogicalResult PairSharder::checkGiven() {
     return diag;
   }
   return success();
-}
-
-/// A layout that somebody has written is that of the loads.
-LogicalResult PairSharder::checkLayouts() {
-  WalkResult walk = kernel.walk([&](AllocOp alloc) -> WalkResult {
-    if (!alloc.getCga())
-      return WalkResult::advance();
-    if (alloc.getCgaAttr().countCTAs() != ctas) {
-      InFlightDiagnostic diag = alloc.emitOpError("expected 'cga' of ")
-                                << ctas << " CTAs, got one of "
-                                << alloc.getCgaAttr().countCTAs();
-      diag.attachNote(kernel.getLoc())
-          << "the kernel's known_cluster_size says so";
-      return diag;
-    }
-    ClusterBuffer *buffer = getBuffer(alloc.getResult());
-    if (!buffer->bases)
-      return WalkResult::advance();
-    auto found = CGAAttr::get(alloc.getContext(), *buffer->bases);
-    if (found == alloc.getCgaAttr())
-      return WalkResult::advance();
-    InFlightDiagnostic diag = alloc.emitOpError("expected 'cga' to be ")
-                              << found << ", got " << alloc.getCgaAttr();
-    diag.attachNote(buffer->loads.front()->getLoc())
-        << "the coordinates of this load say so";
-    return diag;
-  });
-  return failure(walk.wasInterrupted());
 }
 
 //===----------------------------------------------------------------------===//
@@ -504,45 +465,6 @@ void PairSharder::makePairs() {
   maps.rewrite();
 }
 
-/// The bases of a factor as those of a matrix whose dimensions are the
-/// product's.
-static CGABases orient(const CGABases &bases, bool isTurned) {
-  CGABases turned = bases;
-  if (isTurned)
-    for (SmallVector<int64_t> &basis : turned)
-      std::swap(basis[0], basis[1]);
-  return turned;
-}
-
-/// Writes the layouts to the buffers of products.
-void PairSharder::setLayouts() {
-  MLIRContext *context = kernel.getContext();
-  for (ClusterProduct product : products) {
-    bool isTurned = product.dimN == 0;
-    if (!product.b || !product.b->bases)
-      continue;
-    CGABases b = orient(*product.b->bases, isTurned);
-    CGABases a(b.size(), SmallVector<int64_t>(2));
-    bool hasA = product.a && product.a->bases;
-    if (hasA)
-      a = orient(*product.a->bases, isTransposed(product.product.getA()));
-    ProductLayouts layouts = ProductLayouts::get(a, b);
-    if (isMade)
-      layouts = layouts.getPaired();
-    else
-      for (SmallVector<int64_t> &basis : layouts.d)
-        basis[1] /= 2;
-    product.b->alloc.setCgaAttr(
-        CGAAttr::get(context, orient(layouts.b, isTurned)));
-    if (!hasA)
-      continue;
-    product.a->alloc.setCgaAttr(CGAAttr::get(context, *product.a->bases));
-    TmemAllocOp d = findTmemAlloc(product.product.getProduct());
-    if (d && findFault(layouts.d).empty())
-      d.setCgaAttr(CGAAttr::get(context, layouts.d));
-  }
-}
-
 //===----------------------------------------------------------------------===//
 // The kernel
 //===----------------------------------------------------------------------===//
@@ -565,9 +487,10 @@ LogicalResult PairSharder::run(const ChannelAnalysis &channels) {
   if (products.empty())
     return success();
   if (products.front().group.isOfPair()) {
-    if (failed(checkGiven()))
+    SmallVector<FoundLayout> layouts = findLayouts(Products::Given);
+    if (failed(checkGiven()) || failed(checkSums(layouts)))
       return failure();
-    setLayouts();
+    setLayouts(layouts);
     return report();
   }
   std::string reason = findReason(channels);
@@ -580,6 +503,10 @@ LogicalResult PairSharder::run(const ChannelAnalysis &channels) {
     }
     reason = findSignalReason(channels);
   }
+  SmallVector<FoundLayout> layouts =
+      findLayouts(reason.empty() ? Products::Found : Products::Own);
+  if (failed(checkSums(layouts)))
+    return failure();
   if (!reason.empty()) {
     remark::analysis(products.front().product.getLoc(),
                      remark::RemarkOpts::name("own-products")
@@ -595,6 +522,6 @@ LogicalResult PairSharder::run(const ChannelAnalysis &channels) {
         return failure();
   isMade = true;
   makePairs();
-  setLayouts();
+  setLayouts(layouts);
   return report();
 }

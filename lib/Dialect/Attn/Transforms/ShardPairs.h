@@ -37,6 +37,18 @@ struct ClusterProduct {
   unsigned dimN = 0;
 };
 
+/// The layout of what somebody allocates, and the product from which it
+/// follows.
+struct FoundLayout {
+  Operation *alloc;
+  CGAAttr cga;
+  Operation *product;
+};
+
+/// Returns true if an odd number of the views that lead to `view` exchange rows
+/// and columns.
+bool isTransposed(Value view);
+
 /// Finds the products of a kernel that the CTAs of ranks 2n and 2n + 1 can make
 /// together, and lets them; checks those that somebody has written.
 class PairSharder {
@@ -67,7 +79,14 @@ private:
   std::optional<CGABases> findSteps(BulkCopyOpInterface load) const;
 
   LogicalResult checkGiven();
+
+  /// Whose products they are: each CTA's, a pair's because it is found that
+  /// they can be, or a pair's because somebody has written so.
+  enum class Products { Own, Found, Given };
   LogicalResult checkLayouts();
+  SmallVector<FoundLayout> findLayouts(Products kind);
+  LogicalResult checkSums(ArrayRef<FoundLayout> layouts);
+  void setLayouts(ArrayRef<FoundLayout> layouts);
 
   std::string findReason(const ChannelAnalysis &channels);
   std::string findReason(ClusterProduct product);
@@ -79,7 +98,6 @@ private:
 
   void makePairs();
   void halve(ClusterProduct product);
-  void setLayouts();
   LogicalResult report();
 
   gpu::GPUFuncOp kernel;

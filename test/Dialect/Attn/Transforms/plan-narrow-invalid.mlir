@@ -45,3 +45,13 @@ func.func @odd_rows(%po: !odd, %pl: memref<2x1x2x64xf32>, %o: memref<1x2x64x8xi8
                outs(%o, %s : memref<1x2x64x8xi8>, memref<1x2x64x1xf8E4M3FN>) {out_group = 16 : i64}
   return
 }
+
+// -----
+
+// Some teams still read what others have handed them.
+func.func @staged_teams(%q: memref<1x4x1x64xf16>, %k: memref<1x1x90x64xf16>, %o: memref<1x4x1x64xf16>) {
+  // expected-error@+1 {{expected the epilogue 'auto', 'direct' or 'shuffled' with teams that divide keys, got 'staged'}}
+  attn.attention ins(%q, %k, %k : memref<1x4x1x64xf16>, memref<1x1x90x64xf16>, memref<1x1x90x64xf16>) outs(%o : memref<1x4x1x64xf16>)
+    {plan = #attn.decode<warps = 2, epilogue = staged>}
+  return
+}

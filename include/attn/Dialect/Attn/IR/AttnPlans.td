@@ -155,7 +155,8 @@ def Attn_WsTmemPlanAttr : Attn_Plan<Attn_Dialect, "WsTmemPlan", "ws_tmem", "ws_t
     Attn_PlanInt<128, "Keys of a block, a multiple of 16 up to 128">:$block_n,
     Attn_PlanInt<3,
       "Slots of the ring of keys and values, at least 2; of each of two rings "
-      "where rows of keys and values differ in length, or with one tile">:$kv_stages,
+      "where rows of keys and values differ in length, or with one tile unless its "
+      "heads are wide: queries of more than 256 columns, or `value_ctas = 2`">:$kv_stages,
     Attn_PlanEnum<Attn_SoftmaxPolicy, "exact",
       "How the running maximum of the online softmax is kept">:$softmax,
     Attn_PlanInt<0,
@@ -186,7 +187,11 @@ def Attn_WsTmemPlanAttr : Attn_Plan<Attn_Dialect, "WsTmemPlan", "ws_tmem", "ws_t
     Attn_PlanBool<false,
       "Two CTAs of a cluster multiply together: each has tiles of its own, and of each "
       "block half of the keys for scores and half of the columns of values, so that it "
-      "loads and reads half as many bytes of them">:$pair)> {
+      "loads and reads half as many bytes of them">:$pair,
+    Attn_PlanInt<1,
+      "CTAs of a cluster that have the same tile and divide the columns of its results, "
+      "1 or 2: each computes all scores and probabilities. With 2 `tiles` is 1 and "
+      "`pair` is false">:$value_ctas)> {
   let description = [{
     FlashAttention-4 style: one thread loads by TMA, one multiplies with tcgen05
     into tensor memory, and two warpgroups of 128 query rows each compute the

@@ -18,13 +18,15 @@ LogicalResult MBarrierInitOp::verify() {
 }
 
 /// Checks a signal to several CTAs of a cluster, or to a leader.
-static LogicalResult verifySignal(Operation *op, std::optional<int64_t> ctas,
-                                  bool leader, std::optional<int64_t> bits) {
+static LogicalResult verifySignal(Operation *op, Value barriers,
+                                  std::optional<int64_t> ctas, bool leader,
+                                  std::optional<int64_t> bits) {
   if (ctas && leader)
     return op->emitOpError("expected 'ctas' or 'leader', got both");
-  if (failed(verifyClusterCTAs(op, ctas)))
+  if (failed(verifyClusterCTAs(op, ctas)) ||
+      failed(verifyRankBits(op, ctas, leader, bits)))
     return failure();
-  return verifyRankBits(op, ctas, leader, bits);
+  return verifyBarrierCGA(op, barriers, SignalMask::get(ctas, leader, bits));
 }
 
 LogicalResult MBarrierExpectTxOp::verify() {
@@ -32,11 +34,13 @@ LogicalResult MBarrierExpectTxOp::verify() {
   if (bytes < 0 || bytes > kLargestCount)
     return emitOpError("expected from 0 to ")
            << kLargestCount << " bytes, got " << bytes;
-  return verifySignal(*this, getCtas(), getLeader(), getRankBits());
+  return verifySignal(*this, getBarriers(), getCtas(), getLeader(),
+                      getRankBits());
 }
 
 LogicalResult MBarrierArriveOp::verify() {
-  return verifySignal(*this, getCtas(), getLeader(), getRankBits());
+  return verifySignal(*this, getBarriers(), getCtas(), getLeader(),
+                      getRankBits());
 }
 
 LogicalResult NamedBarrierOp::verify() {

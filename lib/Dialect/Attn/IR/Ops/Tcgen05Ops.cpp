@@ -107,7 +107,9 @@ LogicalResult Tcgen05CommitOp::verify() {
   if ((*this)->getParentOfType<ElectOp>())
     return failure(
         failed(verifyClusterCTAs(*this, getCtas())) ||
-        failed(verifyRankBits(*this, getCtas(), false, getRankBits())));
+        failed(verifyRankBits(*this, getCtas(), false, getRankBits())) ||
+        failed(verifyBarrierCGA(*this, getCommitBarrier().first,
+                                getCommitTargets())));
   return emitOpError(
       "expected to stand in an attn.elect, since a commit is for "
       "what its thread has started");

@@ -129,7 +129,11 @@ LogicalResult TmaLoadOp::verify() {
   if (getLeader() && !canFillAtLeader())
     return emitOpError("expected a multicast to CTAs of other pairs beside "
                        "'leader', got one to both CTAs of a pair");
-  if (failed(verifyPairs(*this)))
+  // The bytes of a multicast go where its data goes, or to the leaders there.
+  if (failed(verifyPairs(*this)) ||
+      failed(verifyBarrierCGA(
+          *this, getBarriers(),
+          SignalMask(getLeader() ? 1 : 0, getFillTargets().getAny()))))
     return failure();
   if (std::optional<int64_t> stacked = getStacked()) {
     if (*stacked < 2 || *stacked > 256 || getMulticast())

@@ -31,6 +31,7 @@ def rows():
     one_cta = RANK + "scf.if %own {\n" + b_load + "}\n"
     last = "attn.elect {\n        attn.channel.release %dch, %dt"
     b_alloc = '%b = attn.alloc {name = "b"'
+    d_alloc = '%d = attn.tmem_alloc {name = "d"'
     one, pair = "gemm-cluster", "gemm-pair"
     for ctas in (1, 2, 4, 8):
         yield f"{ctas} CTAs", one, ctas, None
@@ -51,7 +52,13 @@ def rows():
     yield "a layout of 4 CTAs", one, 2, None, (b_alloc, b_alloc + ", cga = #attn.cga<[[0, 0], [0, 0]]>")
     yield "a layout of others", one, 2, None, (b_alloc, b_alloc + ", cga = #attn.cga<[[1, 0]]>")
     yield "that layout", one, 2, None, (b_alloc, b_alloc + ", cga = #attn.cga<[[0, 0]]>")
+    yield "sums of others", one, 2, None, (d_alloc, d_alloc + ", cga = #attn.cga<[[0, 1]]>")
+    yield "sums of 4 CTAs", one, 2, None, (d_alloc, d_alloc + ", cga = #attn.cga<[[1, 0], [2, 0]]>")
+    yield "these sums", one, 2, None, (d_alloc, d_alloc + ", cga = #attn.cga<[[1, 0]]>")
+    yield "sums of each CTA", one, 2, None, (d_alloc, d_alloc + ", cga = #attn.cga<[[0, 1]]>"), (
+        last, "attn.tma.prefetch %amap : !map\n" + last)  # fmt: skip
     yield "a given pair", pair, 2, 2
+    yield "a given pair's sums", pair, 2, 2, (d_alloc, d_alloc + ", cga = #attn.cga<[[0, 0]]>")
     yield "a given pair's layout", pair, 2, 2, (b_alloc, b_alloc + ", cga = #attn.cga<[[0, 1]]>")
     yield "a given pair of the same rows", pair, 2, 2, ("%amap[%row, %k]", "%amap[%c0, %k]")
     yield "a given pair of the same columns", pair, 2, 2, ("%bmap[%key, %k]", "%bmap[%column, %k]")

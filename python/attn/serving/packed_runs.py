@@ -1,0 +1,128 @@
+"""Packed queries whose keys are cut into runs of a fixed number.
+
+Kernels cut the keys of a batch whose sequences have equally many queries. Packed queries are
+copied to one, each sequence's last query to the last row, so that they have the bits of
+`attn.decode`: there a query's depend on its own keys alone, and not on how many come with it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ArgumentError
+from ..launch import device_tensors
+from ..options import readers
+from ..tensors import batch_lists, tensor_views
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .settings import Settings
+
+#: The bits of a NaN of e4m3 and of e5m2.
+_NARROW_NAN = 0x7F
+#: Tensors with a row for each query.
+_OF_ROWS = ("q", "init_o", "init_lse")
+
+
+def _check(tensors: dict[str, Any], captures: list[Any], settings: Settings) -> None:
+    """Raises ArgumentError for what a copy would not show, or say in other words."""
+    q, counts = tensors["q"], tensors["cu_seqlens_q"]
+    if captures or settings.score_mod or settings.mask_mod or settings.out_mod:
+        raise ArgumentError("run_keys: expected no function beside it in attn.prefill, got one")
+    if not (device_tensors.is_torch(q) or tensor_views.is_numpy(q)):
+        raise ArgumentError(
+            "run_keys: expected tensors of torch or numpy in attn.prefill, which copies them, got "
+            f"{type(q).__name__}"
+        )
+    if len(q.shape) != 3:
+        raise ArgumentError(f'tensor "q": expected rank 3, got {len(q.shape)}')
+    views = {name: tensor_views.view(name, tensors[name]) for name in ("cu_seqlens_q", "kv_lengths")}
+    tensor_views.check_counts("cu_seqlens_q", views["cu_seqlens_q"], views["kv_lengths"])
+    if batch_lists.looks_at(counts):
+        batch_lists.check_counts("cu_seqlens_q", counts, q.shape[0], settings.max_seqlen_q)
+
+
+class _Rows:
+    """Where each packed query lies in a batch of `width` queries a sequence."""
+
+    def __init__(self, counts: Any, rows: int, most: int) -> None:
+        self._is_torch = device_tensors.is_torch(counts)
+        if self._is_torch:
+            import torch as library
+
+            row = library.arange(rows, dtype=counts.dtype, device=counts.device)
+        else:
+            import numpy as library  # type: ignore[no-redef]
+
+            row = library.arange(rows, dtype=counts.dtype)
+        self.sequences = counts.shape[0] - 1
+        # Powers of two bound the number of kernels.
+        self.width = 1 << (most - 1).bit_length()
+        #: The place behind all others is that of queries of no sequence.
+        self.spare = self.sequences * self.width
+        found = library.searchsorted(counts[1:], row, side="right")
+        sequence = library.clip(found, 0, max(self.sequences - 1, 0))
+        first, end = counts[sequence], counts[sequence + 1]
+        is_there = (row >= first) & (row < end) & (row - first < most) & (end - row <= self.width)
+        #: Whether a sequence has a query, within its bound.
+        self.is_there = is_there
+        place = sequence * self.width + self.width - (end - row)
+        self.place = library.where(is_there, place, self.spare)
+
+    def spread(self, packed: Any) -> Any:
+        """(rows, heads, ...) as (batch, heads, width, ...), with zeros where there is no query."""
+        shape = (self.spare + 1, *packed.shape[1:])
+        if self._is_torch:
+            wide = packed.new_zeros(shape)
+        else:
+            import numpy as np
+
+            wide = np.zeros(shape, packed.dtype)
+        wide[self.place] = packed
+        wide = wide[: self.spare].reshape((self.sequences, self.width, *packed.shape[1:]))
+        return wide.swapaxes(1, 2)
+
+    def gather(self, wide: Any, out: Any) -> Any:
+        """The rows of a result, in `out` where that is given; rows that no sequence has stay as
+        they were there, and are NaN in a new one."""
+        heads = wide.swapaxes(1, 2)
+        # What a sequence without a place reads is any row.
+        rows = heads.reshape((self.spare, *heads.shape[2:]))[self.place % max(self.spare, 1)]
+        if not self._is_torch:
+            rows[~self.is_there] = _NARROW_NAN if rows.itemsize == 1 else float("nan")
+            return rows
+        kept = self.is_there.reshape((-1, *[1] * (rows.dim() - 1)))
+        import torch
+
+        is_narrow = rows.element_size() == 1
+        if is_narrow:
+            # Elements of 8 bits have no choice, their bytes do.
+            rows = rows.view(torch.uint8)
+        if out is None:
+            return rows.masked_fill(~kept, _NARROW_NAN if is_narrow else float("nan")).view(wide.dtype)
+        target = out.view(torch.uint8) if is_narrow else out
+        target.copy_(torch.where(kept, rows, target))
+        return out
+
+
+def attend(
+    call: Callable[..., Any],
+    tensors: dict[str, Any],
+    captures: list[Any],
+    settings: Settings,
+    outputs: tuple[Any, Any, int | None],
+) -> Any:
+    """What `attn.prefill` gives; `call` takes the batch that the queries are copied to."""
+    lse, out, stream = outputs
+    _check(tensors, captures, settings)
+    rows = _Rows(tensors["cu_seqlens_q"], tensors["q"].shape[0], settings.max_seqlen_q or 1)
+    batch = {name: each for name, each in tensors.items() if name != "cu_seqlens_q"}
+    for name in _OF_ROWS:
+        if batch.get(name) is not None:
+            batch[name] = rows.spread(batch[name])
+    wants_lse = lse if isinstance(lse, bool) else readers.to_bool("lse", lse is not None)
+    got = call(batch, captures, settings._replace(max_seqlen_q=None), wants_lse, None, stream)
+    o, log = got if wants_lse else (got, None)
+    packed = rows.gather(o, out)
+    return (packed, rows.gather(log, None if isinstance(lse, bool) else lse)) if wants_lse else packed
