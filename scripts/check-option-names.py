@@ -29,7 +29,7 @@ LIMITS = {
     "kv_lengths": 22,
     "kv_splits": 32,
     "mask_mod": 44,
-    "out_group": 12,
+    "out_group": 19,
     "out_mod": 33,
     "out_scale": 18,
     "page_indptr": 18,

@@ -80,7 +80,7 @@ VALUES = {
 }
 #: Options that the tensors of a call decide, or what a plan is made for.
 FROM_TENSORS = (
-    "q kv_heads kv_len dv kv_type out_type out_group varlen kv_lengths page_size page_indptr "
+    "q kv_heads kv_len dv kv_type out_type out_group out_scale_type out_scale_tiles varlen kv_lengths page_size page_indptr "
     "added_page_size added_lengths block_rows block_keys rope_dim rope_apart sinks init_state descales scale_group v_transposed row_state lse "
     "dynamic"
 ).split()
@@ -165,6 +165,13 @@ sequence stands beside keys that were selected or compressed. The options:
 
 With `pad` q and pools whose head dimension, strides or addresses no kernel takes are copied at each
 call, with zeros after their columns; an `attn.CopyRemark` says which.
+
+`out_type` is the type of an o that is made. One of 8 bits is multiplied by `out_scale`, or has a
+scale for each `out_group` columns of a row, which is a result too, behind o and its LSE, in the
+order of o with groups in the place of columns: f32, the largest magnitude of the columns by that of
+the type. "f4E2M1FN" with `out_group=16` is nvfp4: bytes (uint8) of two results each, that of the
+even column in the lower half, and scales of e4m3; `attn.unpack_nvfp4` reads both. An `out` has such
+scales where `out_scales` says where they go.
 
 Returns o like q, or (o, lse) with `lse`. numpy arrays run on the GPU if there is one, else on the
 simulator; bf16 is uint16 and e4m3 uint8 there. Torch tensors go through the operator
@@ -383,10 +390,13 @@ def write_function(name: str, call: Call, rows: list[dict]) -> str:
         if name in _TAKES_ADDED:
             more = f"    added: tuple[Any, ...] | None = None,\n{more}"
             lines += f"    tensors |= added_keys.name_added(added, {name == 'mla_decode'})\n"
+        more += "    out_type: Any = None,\n    out_group: int | None = None,\n    out_scales: Any = None,\n"
         more += "    pad: bool = False,\n    stream: int | None = None,\n"
         required = "".join(f'"{each}", ' for each in call.required.split())
         lines += f"    decode_calls.check_given(options, ({required.rstrip()}))\n" if required else ""
-        call_line = "    outputs = decode_calls.Outputs(lse, out, stream)\n"
+        call_line = (
+            "    outputs = decode_calls.Outputs(lse, out, stream, out_type, out_group, out_scales)\n"
+        )
         call_line += (
             f"    return decode_calls.call(tensors, options, ({', '.join(mods)}), init, outputs, pad)\n"
         )

@@ -99,7 +99,8 @@ typedef struct AttnTarget {
 /** One tensor of a simulated launch. */
 typedef struct AttnTensor {
   AttnStringRef name;
-  /** f16, bf16, f32, f64, f8E4M3FN, f8E5M2, i8 to i64, or u8 to u64. */
+  /** f16, bf16, f32, f64, f8E4M3FN, f8E5M2, f8E8M0FNU, i8 to i64, or u8 to u64.
+   */
   AttnStringRef dtype;
   const int64_t *shape;
   size_t rank;

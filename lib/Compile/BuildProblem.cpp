@@ -3,6 +3,7 @@
 #include "attn/Compile/Problem.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Planner/Choice/SplitKeys.h"
+#include "attn/Problem/ScaleTiles.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/STLExtras.h"
@@ -134,6 +135,7 @@ static Type getElementType(Builder &builder, StringRef name) {
       .Case("f32", builder.getF32Type())
       .Case("f8E4M3FN", builder.getType<Float8E4M3FNType>())
       .Case("f8E5M2", builder.getType<Float8E5M2Type>())
+      .Case("f8E8M0FNU", builder.getType<Float8E8M0FNUType>())
       // Two of them are in a byte.
       .Case("f4E2M1FN", builder.getI8Type());
 }
@@ -148,6 +150,22 @@ static MemRefType getLogType(Builder &builder, const Problem &problem) {
   if (problem.rowState)
     shape.push_back(2);
   return MemRefType::get(shape, f32);
+}
+
+/// The type of the scales of an output, which may be in tiles.
+static MemRefType getOutputScaleType(Builder &builder, const Problem &problem) {
+  Type element = getElementType(builder, problem.getScaleType());
+  int64_t groups = problem.valueDim / problem.outGroup;
+  if (!problem.outScaleTiles)
+    return getOperandType(builder, problem, problem.heads, problem.queries,
+                          groups, element);
+  int64_t rows =
+      problem.dynamic
+          ? ShapedType::kDynamic
+          : llvm::alignTo(problem.batch * problem.queries, kScaleTileRows);
+  return MemRefType::get(
+      {rows, int64_t(llvm::alignTo(problem.heads * groups, kScaleTileColumns))},
+      element);
 }
 
 /// The types of the function's arguments.
@@ -227,11 +245,7 @@ static SmallVector<Type> getArgumentTypes(Builder &builder,
                                    problem.queries, problem.getRopeColumns(),
                                    element));
   if (problem.outGroup != 0)
-    types.push_back(getOperandType(
-        builder, problem, problem.heads, problem.queries,
-        problem.valueDim / problem.outGroup,
-        problem.hasFloat4Results() ? builder.getType<Float8E4M3FNType>()
-                                   : Type(builder.getF32Type())));
+    types.push_back(getOutputScaleType(builder, problem));
   if (!problem.addedLengths.empty())
     addAddedTypes(builder, problem, keyElement, types);
   return types;

@@ -363,8 +363,13 @@ static llvm::Error checkElements(const Problem &problem) {
 /// Scales of an output of 8 bits, whose groups of columns divide its rows.
 static llvm::Error checkOutGroup(const Problem &problem) {
   int64_t group = problem.outGroup;
-  if (group == 0)
+  if (group == 0) {
+    if (!problem.outScaleType.empty() || problem.outScaleTiles)
+      return makeError(problem.outScaleTiles ? "out-scale-tiles"
+                                             : "out-scale-type",
+                       "expected --out-group beside it");
     return llvm::Error::success();
+  }
   if (!isFloat8Name(problem.outType) && !problem.hasFloat4Results())
     return makeError("out-group", "expected --out-type of 8 bits, got '" +
                                       problem.outType + "'");
@@ -372,6 +377,18 @@ static llvm::Error checkOutGroup(const Problem &problem) {
     return makeError("out-group",
                      "expected 16 with --out-type=f4E2M1FN, got '" +
                          Twine(group) + "'");
+  StringRef type = problem.getScaleType();
+  if (problem.hasFloat4Results() ? type != "f8E4M3FN"
+                                 : type != "f32" && type != "f8E8M0FNU")
+    return makeError(
+        "out-scale-type",
+        Twine("expected ") +
+            (problem.hasFloat4Results() ? "f8E4M3FN" : "f32 or f8E8M0FNU") +
+            " with --out-type=" + problem.outType + ", got '" + type + "'");
+  if (problem.outScaleTiles && type == "f32")
+    return makeError(
+        "out-scale-tiles",
+        "expected --out-scale-type=f8E8M0FNU beside it, got 'f32'");
   if (problem.outScale && !problem.hasFloat4Results())
     return makeError("out-group", "contradicts --out-scale");
   if (problem.valueDim % group != 0)
@@ -409,6 +426,7 @@ llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
                                     (isFloat8 ? "" : ", f8E4M3FN or f8E5M2") +
                                     " beside queries of " + problem.type +
                                     ", got '" + problem.kvType + "'");
+  problem.outScaleType = flags.outScaleType.value_or("");
   problem.outType = flags.outType.value_or(problem.rowState ? "f32"
                                            : isFloat8       ? "bf16"
                                                             : problem.type);

@@ -3,6 +3,7 @@
 #include "attn/Compile/Verify.h"
 #include "attn/Analysis/Flow/RegionEvaluator.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
+#include "attn/Problem/ScaleTiles.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/SetVector.h"
@@ -350,7 +351,10 @@ void attn::applyProblem(const Problem &given, sim::HarnessOptions &options) {
   }
   if (problem.hasOwnRope())
     set("k_rope", problem.kvHeads, problem.keys, problem.getRopeColumns());
-  if (problem.outGroup != 0)
+  if (problem.outScaleTiles)
+    sizes["o_scales.dim0"] =
+        llvm::alignTo(problem.batch * problem.queries, kScaleTileRows);
+  else if (problem.outGroup != 0)
     set("o_scales", problem.heads, problem.queries,
         problem.valueDim / problem.outGroup);
   if (!problem.addedLengths.empty()) {

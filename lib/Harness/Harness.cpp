@@ -230,7 +230,8 @@ Runner::runOnce(LaunchConfig config, std::vector<HarnessTensor> &tensors,
     for (const HarnessTensor &tensor : tensors)
       if (const Allocation *allocation =
               place.memory.find(tensor.argument.address);
-          allocation && isWritten(tensor.access))
+          allocation && isWritten(tensor.access) &&
+          findTiledRows(record, tensors, tensor).empty())
         noteWrittenRows(tensor, *allocation, areStates, sampledRows);
   for (HarnessTensor &tensor : tensors) {
     if (!isWritten(tensor.access))
@@ -244,7 +245,7 @@ Runner::runOnce(LaunchConfig config, std::vector<HarnessTensor> &tensors,
     // A run that stopped early left its outputs unfinished in any case.
     if (completed)
       checkWrites(tensor, *allocation, ownedRows, areStates, sampledRows,
-                  problems);
+                  findTiledRows(record, tensors, tensor), problems);
   }
   if (completed)
     for (auto [index, address] : llvm::enumerate(place.workspaces))
@@ -295,8 +296,10 @@ Error Runner::compare(HarnessReport &report) {
     merged = std::move(*result);
   }
   if (const HarnessTensor *scales = report.findTensor("o_scales")) {
-    Expected<AttentionResult> result = applyOutputScales(
-        o->getView(), o->argument.dtype, scales->getView(), *reference);
+    int64_t groupColumns = problem ? problem->outGroup : 0;
+    Expected<AttentionResult> result =
+        applyOutputScales(o->getView(), o->argument.dtype, scales->getView(),
+                          groupColumns, *reference);
     if (!result)
       return result.takeError();
     merged = std::move(*result);
@@ -312,8 +315,8 @@ Error Runner::compare(HarnessReport &report) {
     // Errors of narrow probabilities are of a row, whose groups may be small.
     bool isNarrow = operand == DType::F8E4M3FN || operand == DType::F8E5M2;
     if (std::optional<std::string> problem =
-            findWrongScale(scales->getView(), o->argument.dtype, *reference,
-                           tolerance, isNarrow ? tolerance : 0))
+            findWrongScale(scales->getView(), o->argument.dtype, groupColumns,
+                           *reference, tolerance, isNarrow ? tolerance : 0))
       report.problems.push_back(*problem);
   }
   Expected<Deviation> output =

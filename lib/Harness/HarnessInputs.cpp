@@ -4,6 +4,7 @@
 #include "HarnessEffort.h"
 #include "HarnessPages.h"
 #include "HarnessRandom.h"
+#include "attn/Problem/ScaleTiles.h"
 #include "attn/Simulator/Async/TensorMap.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -33,6 +34,7 @@ static TensorMapElement getMapElement(DType dtype) {
     return TensorMapElement::F64;
   case DType::F8E4M3FN:
   case DType::F8E5M2:
+  case DType::F8E8M0FNU:
   case DType::I8:
   case DType::U8:
     return TensorMapElement::U8;
@@ -213,13 +215,21 @@ Error TensorMaker::applyArrays() {
   return Error::success();
 }
 
+/// True if a tensor is there and has a dimension `axis` that counts what others
+/// count. Scales in tiles have tokens and heads' columns.
+static bool hasAxis(const HarnessTensor *tensor, unsigned axis) {
+  return tensor && axis < tensor->argument.shape.size() &&
+         !(tensor->argument.name == "o_scales" &&
+           isInScaleTiles(tensor->argument.shape));
+}
+
 /// Gives all of `sizes`, tensor and dimension, one value: `value`, or the one
 /// that is known.
 Error TensorMaker::unify(ArrayRef<std::pair<StringRef, unsigned>> sizes,
                          int64_t value) {
   for (auto [name, axis] : sizes) {
     HarnessTensor *tensor = find(name);
-    if (!tensor || axis >= tensor->argument.shape.size())
+    if (!hasAxis(tensor, axis))
       continue;
     if (value == kDynamicSize)
       value = tensor->argument.shape[axis];
@@ -228,7 +238,7 @@ Error TensorMaker::unify(ArrayRef<std::pair<StringRef, unsigned>> sizes,
     return Error::success();
   for (auto [name, axis] : sizes) {
     HarnessTensor *tensor = find(name);
-    if (!tensor || axis >= tensor->argument.shape.size())
+    if (!hasAxis(tensor, axis))
       continue;
     int64_t &slot = tensor->argument.shape[axis];
     if (slot != kDynamicSize && slot != value)

@@ -36,6 +36,7 @@ bool NpyArray::holds(DType dtype) const {
   case DType::BF16:
   case DType::F8E4M3FN:
   case DType::F8E5M2:
+  case DType::F8E8M0FNU:
     return llvm::is_contained({'V', 'u', 'i'}, kind);
   case DType::F32:
   case DType::F64:
@@ -223,6 +224,7 @@ static StringRef getDescr(DType dtype) {
     return "<f8";
   case DType::F8E4M3FN:
   case DType::F8E5M2:
+  case DType::F8E8M0FNU:
     return "|u1";
   case DType::I8:
     return "|i1";

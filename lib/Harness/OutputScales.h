@@ -9,16 +9,17 @@ namespace mlir::attn::sim {
 
 /// What an output stands for whose groups of columns have scales: its numbers
 /// times these. Both have the extents of `reference`, `scales` as many columns
-/// as groups.
+/// as groups, or are in tiles, of groups of `groupColumns` columns.
 llvm::Expected<AttentionResult>
 applyOutputScales(const TensorView &o, DType dtype, const TensorView &scales,
-                  const AttentionResult &reference);
+                  int64_t groupColumns, const AttentionResult &reference);
 
 /// Returns what is wrong with the first scale that is further from the one of
 /// the reference than `tolerance` of it and `rowTolerance` of its row's largest
 /// one. A scale is the largest magnitude of the group by that of `dtype`, and 1
 /// where all are 0.
 std::optional<std::string> findWrongScale(const TensorView &scales, DType dtype,
+                                          int64_t groupColumns,
                                           const AttentionResult &reference,
                                           double tolerance,
                                           double rowTolerance);

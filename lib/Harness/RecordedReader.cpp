@@ -99,6 +99,7 @@ static std::optional<DType> parseNumpyName(StringRef name) {
       .Case("float64", DType::F64)
       .Case("float8_e4m3fn", DType::F8E4M3FN)
       .Case("float8_e5m2", DType::F8E5M2)
+      .Case("float8_e8m0fnu", DType::F8E8M0FNU)
       .Case("int8", DType::I8)
       .Case("int16", DType::I16)
       .Case("uint8", DType::U8)

@@ -1,6 +1,7 @@
 //===- WrittenElements.cpp - Which bytes a launch has written -------------===//
 
 #include "WrittenElements.h"
+#include "attn/Problem/ScaleTiles.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir::attn;
@@ -55,6 +56,28 @@ static int64_t getColumns(const TensorArgument &argument, bool areStates) {
              : 1;
 }
 
+std::vector<int64_t> sim::findTiledRows(const LaunchRecord &record,
+                                        ArrayRef<HarnessTensor> tensors,
+                                        const HarnessTensor &tensor) {
+  std::vector<int64_t> rows;
+  ArrayRef<int64_t> shape = tensor.argument.shape;
+  std::optional<unsigned> o = record.findTensor("o");
+  if (tensor.argument.name != "o_scales" || !isInScaleTiles(shape) || !o ||
+      !record.problem || record.problem->outGroup == 0)
+    return rows;
+  ArrayRef<int64_t> result = tensors[*o].argument.shape;
+  int64_t queries = result[2], tokens = result[0] * queries;
+  int64_t columns = result[1] * (record.problem->dv / record.problem->outGroup);
+  rows.assign(shape[0] * shape[1], -1);
+  for (int64_t token = 0; token < tokens; ++token)
+    for (int64_t column = 0; column < columns; ++column) {
+      int64_t element = getScaleTileOffset(token, column, shape[1]);
+      if (element < int64_t(rows.size()))
+        rows[element] = token % queries;
+    }
+  return rows;
+}
+
 void sim::noteWrittenRows(const HarnessTensor &tensor,
                           const Allocation &allocation, bool areStates,
                           std::vector<uint8_t> &rows) {
@@ -70,7 +93,7 @@ void sim::noteWrittenRows(const HarnessTensor &tensor,
 
 void sim::checkWrites(const HarnessTensor &tensor, const Allocation &allocation,
                       const std::optional<OwnedRows> &rows, bool areStates,
-                      ArrayRef<uint8_t> sampled,
+                      ArrayRef<uint8_t> sampled, ArrayRef<int64_t> tiled,
                       std::vector<std::string> &problems) {
   const TensorArgument &argument = tensor.argument;
   unsigned width = getByteWidth(argument.dtype);
@@ -86,9 +109,18 @@ void sim::checkWrites(const HarnessTensor &tensor, const Allocation &allocation,
       isElement[offset + i] = true;
       isWritten &= valid[offset + i] != 0;
     }
-    if (!sampled.empty() && !sampled[element / columns]) {
-      // Another CTA's.
-    } else if (isOwned(argument, element, rows, isByRow)) {
+    bool isOwn = isOwned(argument, element, rows, isByRow);
+    if (!tiled.empty()) {
+      int64_t row = tiled[element];
+      isElement[offset] = row >= 0;
+      isOwn = !rows || (row >= rows->first && row < rows->second);
+    }
+    if (!isElement[offset]) {
+      // Padding, which counts as what is between elements.
+    } else if (!sampled.empty() &&
+               (!tiled.empty() || !sampled[element / columns])) {
+      // Another CTA's, or one of those of a tile.
+    } else if (isOwn) {
       missing += !isWritten;
       if (!isWritten && !firstMissing)
         firstMissing = element;

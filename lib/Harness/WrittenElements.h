@@ -18,6 +18,12 @@ std::optional<OwnedRows> findOwnedRows(const LaunchRecord &record,
 /// Returns true if lse has two numbers of each row, its maximum and its sum.
 bool hasStatesOfRows(const LaunchRecord &record);
 
+/// Returns of scales in tiles which row of o, among those of a head, each
+/// element belongs to, and -1 for padding; nothing of other tensors.
+std::vector<int64_t> findTiledRows(const LaunchRecord &record,
+                                   llvm::ArrayRef<HarnessTensor> tensors,
+                                   const HarnessTensor &tensor);
+
 /// Notes in `rows` which rows of the results an output has an element of, the
 /// element of lse being a row, or with `areStates` two of them.
 void noteWrittenRows(const HarnessTensor &tensor, const Allocation &allocation,
@@ -25,10 +31,11 @@ void noteWrittenRows(const HarnessTensor &tensor, const Allocation &allocation,
 
 /// Says what is wrong about the bytes of an output: elements without a value,
 /// values in rows that nobody owns, or between the elements. Rows that are not
-/// in `sampled`, if it is not empty, are not looked at.
+/// in `sampled`, if it is not empty, are not looked at. `tiled` is what
+/// findTiledRows gives.
 void checkWrites(const HarnessTensor &tensor, const Allocation &allocation,
                  const std::optional<OwnedRows> &rows, bool areStates,
-                 llvm::ArrayRef<uint8_t> sampled,
+                 llvm::ArrayRef<uint8_t> sampled, llvm::ArrayRef<int64_t> tiled,
                  std::vector<std::string> &problems);
 
 } // namespace mlir::attn::sim

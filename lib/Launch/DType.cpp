@@ -4,6 +4,7 @@
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/Endian.h"
+#include <algorithm>
 #include <cmath>
 
 using namespace mlir::attn;
@@ -13,6 +14,7 @@ unsigned mlir::attn::getByteWidth(DType dtype) {
   switch (dtype) {
   case DType::F8E4M3FN:
   case DType::F8E5M2:
+  case DType::F8E8M0FNU:
   case DType::I8:
   case DType::U8:
     return 1;
@@ -33,7 +35,7 @@ unsigned mlir::attn::getByteWidth(DType dtype) {
   llvm_unreachable("covered switch");
 }
 
-bool mlir::attn::isFloat(DType dtype) { return dtype <= DType::F8E5M2; }
+bool mlir::attn::isFloat(DType dtype) { return dtype <= DType::F8E8M0FNU; }
 
 bool mlir::attn::isUnsignedInteger(DType dtype) { return dtype >= DType::U8; }
 
@@ -77,6 +79,8 @@ double mlir::attn::decodeElement(DType dtype, const uint8_t *bytes) {
   case DType::F8E5M2:
     return llvm::APFloat(getSemantics(dtype), llvm::APInt(8, *bytes))
         .convertToDouble();
+  case DType::F8E8M0FNU:
+    return *bytes == 0xff ? std::nan("") : std::ldexp(1.0, *bytes - 127);
   case DType::I8:
     return int8_t(*bytes);
   case DType::I16:
@@ -139,6 +143,20 @@ static bool encodeNormal(double value, unsigned mantissaBits,
   return true;
 }
 
+/// The power of two that is nearest to a number above zero; NaN for others.
+static uint8_t encodePower(double value) {
+  constexpr int kBias = 127, kMost = 254, kNaN = 255;
+  if (!(value > 0))
+    return kNaN;
+  if (std::isinf(value))
+    return kMost;
+  int exponent = 0;
+  // In [0.5, 1), of which the upper half is nearer to 1.
+  double fraction = std::frexp(value, &exponent);
+  return uint8_t(
+      std::clamp(exponent - (fraction < 0.75 ? 1 : 0) + kBias, 0, kMost));
+}
+
 void mlir::attn::encodeElement(DType dtype, double value, uint8_t *bytes) {
   switch (dtype) {
   case DType::F32:
@@ -163,6 +181,9 @@ void mlir::attn::encodeElement(DType dtype, double value, uint8_t *bytes) {
     return endian::write32le(bytes, uint32_t(toInteger(value, 32)));
   case DType::I64:
     return endian::write64le(bytes, uint64_t(toInteger(value, 64)));
+  case DType::F8E8M0FNU:
+    *bytes = encodePower(value);
+    return;
   case DType::F16:
   case DType::BF16:
   case DType::F8E4M3FN:

@@ -72,6 +72,8 @@ AttentionProblem mlir::attn::readProblem(const json::Value &value,
     problem.blockRows = reader.takeInteger("block_rows", 1);
     problem.blockKeys = reader.takeInteger("block_keys", 1);
   }
+  if (reader.has("out_group"))
+    problem.outGroup = reader.takeInteger("out_group", 1);
   if (reader.has(kScoreSums))
     problem.narrowScores = reader.takeName(kScoreSums, kSums) != 0;
   if (reader.has(kResultSums))
@@ -94,6 +96,8 @@ json::Value mlir::attn::writeProblem(const AttentionProblem &problem) {
     object["block_rows"] = problem.blockRows;
     object["block_keys"] = problem.blockKeys;
   }
+  if (problem.outGroup != 0)
+    object["out_group"] = problem.outGroup;
   if (problem.narrowScores)
     object[kScoreSums] = kSums[1];
   if (problem.narrowResults)

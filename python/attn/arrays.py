@@ -24,6 +24,7 @@ CARRIERS: dict[str, tuple[str, int]] = {
     "f64": ("float64", 8),
     "f8E4M3FN": ("uint8", 1),
     "f8E5M2": ("uint8", 1),
+    "f8E8M0FNU": ("uint8", 1),
     "i8": ("int8", 1),
     "i16": ("int16", 2),
     "i32": ("int32", 4),
@@ -35,7 +36,12 @@ CARRIERS: dict[str, tuple[str, int]] = {
 }
 
 #: Names of the types of `ml_dtypes` that numpy has no carrier for.
-_FOREIGN = {"bf16": "bfloat16", "f8E4M3FN": "float8_e4m3fn", "f8E5M2": "float8_e5m2"}
+_FOREIGN = {
+    "bf16": "bfloat16",
+    "f8E4M3FN": "float8_e4m3fn",
+    "f8E5M2": "float8_e5m2",
+    "f8E8M0FNU": "float8_e8m0fnu",
+}
 #: Element types by the names of what carries them; uint8 alone is e4m3.
 _ELEMENTS = {carrier: name for name, (carrier, _) in reversed(CARRIERS.items())}
 _ELEMENTS |= {"uint8": "f8E4M3FN"} | {name: element for element, name in _FOREIGN.items()}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .errors import ArgumentError, ArgumentTypeError, LibraryError
 from .options import readers
 from .options.argument_names import LATENT_POOLS
-from .serving import decode_launch, merging
+from .serving import decode_launch, merging, scaled_outputs
 from .serving.decode_problem import PAIRED, count_output_columns
 from .serving.settings import Settings
 from .serving.settings_table import OPTIONAL_TENSORS, SCHEMAS, TENSORS
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from .serving.decode_problem import DecodeProblem
+    from .serving.scaled_outputs import Scaled
 
 _STATES = "Tensor partial_o, Tensor partial_lse"
 _TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
@@ -90,7 +91,8 @@ class _Form:
         for schema in (
             f"{name}({arguments}) -> Tensor",
             f"{name}_lse({arguments}) -> (Tensor o, Tensor lse)",
-            f"{name}_out({arguments}, *, Tensor(a!) o, Tensor(b!)? lse=None) -> ()",
+            f"{name}_out({arguments}, *, Tensor(a!) o, Tensor(b!)? lse=None, "
+            "Tensor(c!)? o_scales=None) -> ()",
         ):
             _define(schema)
         names = (name, f"{name}_lse", f"{name}_out")
@@ -105,7 +107,13 @@ class _Form:
     def _read(self, operands: tuple[Any, ...]) -> dict[str, Any]:
         return self._defaults | dict(zip(self._defaults, operands, strict=False))
 
-    def launch(self, *operands: Any, o: Tensor, lse: Tensor | None = None) -> None:
+    def launch(
+        self,
+        *operands: Any,
+        o: Tensor,
+        lse: Tensor | None = None,
+        o_scales: Tensor | None = None,
+    ) -> None:
         """What is not a tensor is a setting."""
         given = self._read(operands)
         tensors = {
@@ -116,10 +124,33 @@ class _Form:
         settings = Settings.read(**given)
         if _is_on_host(tensors["q"]):
             arrays = host_tensors.to_arrays(tensors)
-            result = decode_launch.decode_numpy(arrays, settings, lse is not None)
+            self._launch_host(arrays, settings, o, lse, o_scales)
+            return
+        outputs = {"o": o, "lse": lse, "o_scales": o_scales}
+        decode_launch.launch_decode(tensors | outputs, settings, None)
+
+    def _launch_host(
+        self,
+        arrays: dict[str, Any],
+        settings: Settings,
+        o: Tensor,
+        lse: Tensor | None,
+        scales: Tensor | None,
+    ) -> None:
+        group = None
+        if scales is not None:
+            kind = next(name for name, dtype in _TYPES.items() if dtype == o.dtype)
+            settings = settings._replace(out_type=kind)
+            columns = o.shape[-1] * (2 if kind == PAIRED else 1)
+            group = columns // max(scales.shape[-1], 1)
+        result = decode_launch.decode_numpy(arrays, settings, lse is not None, group)
+        given = [each for each in (o, lse, scales) if each is not None]
+        if scales is None:
             host_tensors.give(host_tensors.to_tensors(result), o, lse)
             return
-        decode_launch.launch_decode(tensors | {"o": o, "lse": lse}, settings, None)
+        for target, each in zip(given, result, strict=True):
+            bits = torch.from_numpy(each.copy())
+            target.copy_(bits if bits.dtype == target.dtype else bits.view(target.dtype))
 
     def make(self, *operands: Any) -> Tensor:
         """The output without its contents."""
@@ -160,12 +191,45 @@ class _Form:
             output.view(torch.uint8).fill_(0xFF)
         return output
 
-    def call(self, given: dict[str, Any], lse: Any, out: Any) -> Any:
+    def _make_scaled(
+        self, operands: list[Any], lse: Any, scaled: Scaled
+    ) -> tuple[Tensor, Any, Tensor | None]:
+        """Outputs of an element type of their own, in the order of q's rows, with scales of groups
+        of columns; an LSE where it is wanted and not given."""
+        given = self._read(tuple(operands))
+        q, v_cache = given["q"], given.get("v_cache")
+        value_dim = given["value_dim"] if v_cache is None else v_cache.shape[-1]
+        kind = scaled.out_type or "f8E4M3FN"
+        columns = count_output_columns(kind, value_dim)
+        o = torch.empty_like(self._make_o(q, columns), dtype=_TYPES[kind])
+        made = [o]
+        scales = None
+        if scaled.group is not None:
+            groups = scaled_outputs.count_groups(value_dim, scaled.group)
+            dtype = _TYPES[scaled_outputs.get_scales_type(kind)]
+            scales = torch.empty_like(self._make_o(q, groups), dtype=dtype)
+            made.append(scales)
+        if lse is True:
+            lse = _make_lse(q)
+            made.append(lse)
+        for each in made:
+            self._erase(each)
+        return o, lse, scales
+
+    def call(self, given: dict[str, Any], lse: Any, out: Any, scaled: Scaled) -> Any:
         """The operator that writes what the caller wants; `given` has tensors and
         settings by name, what it lacks is as the operator has it."""
         operands = [
             given.get(LATENT_POOLS.get(name, name), each) for name, each in self._defaults.items()
         ]
+        scales = scaled.scales
+        is_plain = scaled.out_type is None or (
+            scaled.group is None and scaled.out_type == "f8E4M3FN" and given["out_scale"] is not None
+        )
+        if out is None and not is_plain:
+            if not isinstance(lse, bool):
+                raise tensor_views.make_output_error(out, lse)
+            out, lse, scales = self._make_scaled(operands, lse, scaled)
         if out is None and lse is False:
             return self._operators[0](*operands)
         if out is None and lse is True:
@@ -173,8 +237,8 @@ class _Form:
         if out is None or lse is True:
             raise tensor_views.make_output_error(out, lse)
         log = None if lse is False else lse
-        self._operators[2](*operands, o=out, lse=log)
-        return out if log is None else (out, log)
+        self._operators[2](*operands, o=out, lse=log, o_scales=scales)
+        return decode_launch.join_results(out, log, scales)
 
 
 def _fake_out(*_: Any, **__: Any) -> None:
@@ -223,7 +287,12 @@ def _check_torch(name: str, tensor: Any) -> None:
 
 
 def decode(
-    tensors: dict[str, Any], captures: list[Any], settings: Settings, lse: Any, out: Any
+    tensors: dict[str, Any],
+    captures: list[Any],
+    settings: Settings,
+    lse: Any,
+    out: Any,
+    scaled: Scaled,
 ) -> Any:
     """attn.decode, attn.mla_decode and attn.prefill for torch tensors."""
     form = _DECODE if settings.value_dim is None else _LATENT_DECODE
@@ -236,14 +305,15 @@ def decode(
             _check_torch(decode_launch.name_arguments(settings).get(name, name), tensor)
     for number, tensor in enumerate(captures):
         _check_torch(f"capture{number}", tensor)
-    if out is not None:
-        _check_torch("out", out)
+    for name, each in (("out", out), ("out_scales", scaled.scales)):
+        if each is not None:
+            _check_torch(name, each)
     if not isinstance(lse, (bool, torch.Tensor)):
         lse = readers.to_bool("lse", lse)
     given = settings._asdict() | tensors | {"captures": captures or None}
     if settings.window is not None:
         given["window"] = list(settings.window)
-    return form.call(given, lse, out)
+    return form.call(given, lse, out, scaled)
 
 
 def merge(partial_o: Tensor, partial_lse: Tensor, out: Any, lse: Any, dtype: Any) -> Any:

@@ -55,10 +55,18 @@ struct Problem {
   std::string type, kvType, outType;
   /// True if a byte of the output has two results.
   bool hasFloat4Results() const { return outType == "f4E2M1FN"; }
+  /// The type of scales of an output.
+  StringRef getScaleType() const {
+    if (!outScaleType.empty())
+      return outScaleType;
+    return hasFloat4Results() ? "f8E4M3FN" : "f32";
+  }
   /// Elements of a row of the output.
   int64_t getOutputColumns() const {
     return hasFloat4Results() ? valueDim / 2 : valueDim;
   }
+  /// Type of scales of an output; empty for the default.
+  std::string outScaleType;
   MaskKind mask = MaskKind::None;
   MaskAlign align = MaskAlign::TopLeft;
   /// Window only; negative means no bound.

@@ -21,6 +21,7 @@ enum class DType {
   F64,
   F8E4M3FN,
   F8E5M2,
+  F8E8M0FNU,
   I8,
   I16,
   I32,
@@ -32,7 +33,7 @@ enum class DType {
 };
 
 /// The name of `dtype` in a launch record: f16, bf16, f32, f64, f8E4M3FN,
-/// f8E5M2, i8 to i64, u8 to u64.
+/// f8E5M2, f8E8M0FNU, i8 to i64, u8 to u64.
 llvm::StringRef stringifyDType(DType dtype);
 /// The inverse of stringifyDType; nothing for another name.
 std::optional<DType> symbolizeDType(llvm::StringRef name);

@@ -220,6 +220,8 @@ struct AttentionProblem {
   /// Queries that share a list of blocks of keys, and keys of such a block; 0
   /// without lists.
   int64_t blockRows = 0, blockKeys = 0;
+  /// Columns of o that share a scale; 0 without scales.
+  int64_t outGroup = 0;
   /// The kernel adds up scores, or results, in f16: how far off they may be.
   bool narrowScores = false, narrowResults = false;
 };

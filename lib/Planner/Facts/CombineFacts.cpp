@@ -2,6 +2,7 @@
 
 #include "attn/Planner/Facts/CombineFacts.h"
 #include "attn/Planner/Facts/Captures.h"
+#include "attn/Problem/ScaleTiles.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -29,7 +30,10 @@ FailureOr<CombineFacts> CombineFacts::get(CombineOp op) {
   }
   const TensorFacts *po = &facts.partialO, *pl = &facts.partialLse;
   const TensorFacts *o = &facts.o, *lse = &facts.lse;
-  const TensorFacts *scales = &facts.oScales;
+  // A matrix of scales has tokens and heads in its dimensions.
+  const TensorFacts none;
+  const TensorFacts *scales =
+      isInScaleTiles(facts.oScales.shape) ? &none : &facts.oScales;
   facts.splits = unifyExtents({{po, 0}, {pl, 0}});
   facts.batch = unifyExtents({{po, 1}, {pl, 1}, {o, 0}, {lse, 0}, {scales, 0}});
   facts.heads = unifyExtents({{po, 2}, {pl, 2}, {o, 1}, {lse, 1}, {scales, 1}});

@@ -31,6 +31,8 @@ DictionaryAttr attn::buildProblemAttr(Builder &builder,
     fields.append("block_rows", builder.getI64IntegerAttr(facts.blockRows));
     fields.append("block_keys", builder.getI64IntegerAttr(facts.blockKeys));
   }
+  if (facts.hasResultScales())
+    fields.append("out_group", builder.getI64IntegerAttr(facts.outGroup));
 #define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \
   if (recordsFactor(NAME, facts.ID))                                           \
     fields.append(NAME, builder.getF64FloatAttr(facts.ID));

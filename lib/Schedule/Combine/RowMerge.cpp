@@ -20,6 +20,7 @@
 
 #include "RowMerge.h"
 #include "RowResults.h"
+#include "attn/Problem/ScaleTiles.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
 #include "attn/Schedule/Kernel/Control.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -283,14 +284,13 @@ void RowMerger::storeColumns(ArrayRef<Value> values, Value offset) {
 }
 
 void RowMerger::scaleColumns(SmallVector<Value> &values) {
-  // Beside scales of 8 bits NaN counts as it does where a tile is rounded.
+  // NaN has no part in it, as where a tile is rounded, unless there is nothing
+  // else.
   auto larger = [&](Value x, Value y) -> Value {
-    if (facts.hasFloat4Results())
-      return arith::MaxNumFOp::create(b, x, y);
-    return arith::MaximumFOp::create(b, x, y);
+    return arith::MaxNumFOp::create(b, x, y);
   };
-  Value most = f32(0);
-  for (Value value : values)
+  Value most = math::AbsFOp::create(b, values.front());
+  for (Value value : ArrayRef(values).drop_front())
     most = larger(most, math::AbsFOp::create(b, value));
   // The lanes of a group are neighbours, and all of them or none are there.
   int32_t lanes = int32_t(facts.groupColumns / columns);
@@ -319,7 +319,9 @@ void RowMerger::scaleColumns(SmallVector<Value> &values) {
   auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  Value offset = getGroupOffset("o_scales", 0, facts.groupColumns);
+  Value offset = isInScaleTiles(facts.oScales.shape)
+                     ? getTiledOffset(frame, facts, place)
+                     : getGroupOffset("o_scales", 0, facts.groupColumns);
   LLVM::StoreOp::create(b, scale.stored, getAddress("o_scales", offset),
                         scale.stored.getType().getIntOrFloatBitWidth() / 8);
 }

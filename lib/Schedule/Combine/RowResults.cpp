@@ -2,6 +2,8 @@
 
 #include "RowResults.h"
 #include "attn/Dialect/Attn/IR/NarrowFloats.h"
+#include "attn/Dialect/Attn/IR/ScaleOffsets.h"
+#include "attn/Schedule/Kernel/PowerScale.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -59,18 +61,46 @@ GroupScale attn::makeGroupScale(KernelFrame &frame, const CombineFacts &facts,
   bool isFloat4 = facts.hasFloat4Results();
   double largest = isFloat4 ? 6 : isa<Float8E5M2Type>(outType) ? 57344 : 448;
   Value scale = arith::MulFOp::create(b, most, f32(1 / largest));
+  if (isa<Float8E8M0FNUType>(facts.oScales.elementType)) {
+    PowerScale power = emitPowerScale(b, scale, isAbove(most));
+    Value byte = arith::TruncIOp::create(b, b.getI8Type(), power.code);
+    return {byte, power.inverse};
+  }
   if (!isFloat4) {
     scale = select(isAbove(most), scale, f32(1));
     return {scale, arith::DivFOp::create(b, f32(1), scale)};
   }
   // NaN becomes the largest number of the scale's own type.
   constexpr double kMostScale = 448;
-  Value isLess = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, scale,
-                                       f32(kMostScale));
-  Value stored = narrowToByte(b, select(isLess, scale, f32(kMostScale)),
-                              !frame.target.has(Capability::Fp8));
-  Value exact = widenByte(b, stored), some = isAbove(exact);
+  bool byIntegers = !frame.target.has(Capability::Fp8);
+  Value stored = narrowToByte(
+      b, arith::MinNumFOp::create(b, scale, f32(kMostScale)), byIntegers);
+  Value exact = widenByte(b, stored, byIntegers), some = isAbove(exact);
   Value inverse = arith::DivFOp::create(b, f32(1), select(some, exact, f32(1)));
   // Nothing is left of numbers that are too small for a scale.
   return {stored, select(some, inverse, f32(0))};
+}
+
+Value attn::getTiledOffset(KernelFrame &frame, const CombineFacts &facts,
+                           const MergedColumns &place) {
+  ImplicitLocOpBuilder &b = frame.b;
+  auto wide = [&](Value value) -> Value {
+    return value.getType().isInteger(64) ? value : frame.widen(value);
+  };
+  auto number = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(b, value, 64);
+  };
+  auto multiply = [&](Value x, Value y) -> Value {
+    return arith::MulIOp::create(b, x, y);
+  };
+  auto add = [&](Value x, Value y) -> Value {
+    return arith::AddIOp::create(b, x, y);
+  };
+  Value row = add(multiply(wide(place.batch), wide(frame.getSize("o", 2))),
+                  wide(place.query));
+  Value group =
+      arith::DivUIOp::create(b, wide(place.column), number(facts.groupColumns));
+  Value groups = number(facts.valueDim / facts.groupColumns);
+  Value column = add(multiply(wide(place.head), groups), group);
+  return emitScaleTileOffset(b, row, column, frame.getStride("o_scales", 0));
 }

@@ -29,6 +29,11 @@ struct GroupScale {
 GroupScale makeGroupScale(KernelFrame &frame, const CombineFacts &facts,
                           Value most);
 
+/// Returns the offset of the scale of the columns at `place` in tiles 128x4,
+/// i64.
+Value getTiledOffset(KernelFrame &frame, const CombineFacts &facts,
+                     const MergedColumns &place);
+
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_SCHEDULE_COMBINE_ROWRESULTS_H

@@ -189,6 +189,10 @@ static void makeWorkspaces(ProblemFacts &facts) {
 static DictionaryAttr buildProblemAttr(Builder &b, const ProblemFacts &facts,
                                        PlanAttrInterface plan) {
   NamedAttrList fields(attn::buildProblemAttr(b, facts));
+  // Partial results are rounded where they are merged.
+  if (CombineOp combine = findMergedCombine(facts.op))
+    if (IntegerAttr group = combine.getOutGroupAttr())
+      fields.append("out_group", group);
   for (const PlanParameterInfo &each : plan.listParameters())
     for (auto [parameter, field] : {std::pair("accumulate_s", "score_sums"),
                                     std::pair("accumulate_o", "result_sums")})

@@ -1,6 +1,7 @@
 //===- RowViews.cpp - Views of the rows of a head -------------------------===//
 
 #include "attn/Schedule/Kernel/RowViews.h"
+#include "attn/Problem/ScaleTiles.h"
 #include <numeric>
 
 using namespace mlir;
@@ -27,8 +28,43 @@ IntegerAttr attn::getPresentRows(KernelContext &context, const HeadRows &rows) {
                                     : context.b.getI64IntegerAttr(rows.members);
 }
 
+/// A view of a column of scales in tiles 128x4, or of a word of them.
+static Value emitTiledRows(KernelContext &context, StringRef name,
+                           const HeadRows &rows) {
+  ImplicitLocOpBuilder &b = context.b;
+  const ProblemFacts &facts = context.facts;
+  auto mul = [&](Value x, Value y) -> Value {
+    return arith::MulIOp::create(b, x, y);
+  };
+  auto add = [&](Value x, Value y) -> Value {
+    return arith::AddIOp::create(b, x, y);
+  };
+  Value columns = context.i64(facts.valueDim / facts.outGroup);
+  Value column = mul(context.widen(rows.head), columns);
+  if (rows.firstColumn)
+    column = add(column, context.i64(rows.firstColumn));
+  Value first = rows.start ? rows.start
+                           : mul(context.widen(rows.batch),
+                                 context.widen(context.getSize("o", 2)));
+  if (rows.origin)
+    first = add(first, context.widen(rows.origin));
+  Type element = context.getTensor(name).elementType;
+  if (rows.inWord != 0)
+    element = b.getI32Type();
+  bool isScaled = rows.group != 1;
+  return GlobalViewOp::create(
+      b, GlobalType::get(b.getContext(), {ShapedType::kDynamic}, element),
+      context.getPointer(name), column, rows.rows, context.getStride(name, 0),
+      isScaled ? columns : Value(), first, /*alignment=*/IntegerAttr(),
+      isScaled ? b.getI64IntegerAttr(rows.group) : IntegerAttr(),
+      isScaled ? getPresentRows(context, rows) : IntegerAttr(),
+      isScaled && rows.isInBounds ? b.getUnitAttr() : UnitAttr());
+}
+
 Value attn::emitHeadRows(KernelContext &context, StringRef name,
                          const HeadRows &rows) {
+  if (isInScaleTiles(context.getTensor(name).shape))
+    return emitTiledRows(context, name, rows);
   ImplicitLocOpBuilder &b = context.b;
   // Offsets may exceed 2^31 elements: 64 bits here, 32 inside of a tile.
   auto mul = [&](Value x, Value y) -> Value {
@@ -100,7 +136,8 @@ Value attn::emitHeadRows(KernelContext &context, StringRef name,
     return GlobalViewOp::create(b, type, pointer, offset, rows.rows, rowStride,
                                 alignment);
   return GlobalViewOp::create(
-      b, type, pointer, offset, rows.rows, rowStride, headStride, alignment,
-      b.getI64IntegerAttr(rows.group), getPresentRows(context, rows),
+      b, type, pointer, offset, rows.rows, rowStride, headStride,
+      /*first=*/Value(), alignment, b.getI64IntegerAttr(rows.group),
+      getPresentRows(context, rows),
       rows.isInBounds ? b.getUnitAttr() : UnitAttr());
 }

@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "attn/Schedule/Kernel/PowerScale.h"
 #include "attn/Schedule/Kernel/StoreResults.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -28,61 +29,71 @@ namespace {
 struct GroupScale {
   /// The scale and what numbers are multiplied by for it, f32.
   Value scale, factor;
-  /// The byte that f8E4M3FN has for the scale, i32; null where scales are f32.
+  /// The byte that the type of scales has for it, i32; null where that is f32.
   Value code;
 };
 
 } // namespace
 
+/// Opens a map of the elements of rows, whose one value the caller yields.
+static MapElementsOp openRows(const AttentionTile &tile, Value rows) {
+  ImplicitLocOpBuilder &b = tile.b;
+  Value none = tile.context.i32(0);
+  auto map = MapElementsOp::create(b, rows.getType(), rows, none, none);
+  Type i32 = b.getI32Type();
+  b.createBlock(&map.getBody(), {}, {getElementTypeOrSelf(rows), i32, i32},
+                SmallVector<Location>(3, b.getLoc()));
+  return map;
+}
+
 /// Rounds rows of scales that are not below zero to numbers of f8E4M3FN: f32
-/// and the bytes of their type.
+/// and the bytes of their type. A chip's own conversion does it, of one number
+/// at a time: rows of a thread are too few for a word of bytes.
 static std::pair<Value, Value> roundScales(const AttentionTile &tile,
                                            Value scales) {
   ImplicitLocOpBuilder &b = tile.b;
   auto rows = cast<RankedTensorType>(scales.getType());
   RankedTensorType words = rows.clone(b.getI32Type());
-  auto word = [&](int32_t value) -> Value {
-    return arith::ConstantOp::create(
-        b, DenseElementsAttr::get(words, b.getI32IntegerAttr(value)));
-  };
-  auto bitsOf = [&](Value number) -> Value {
-    return arith::BitcastOp::create(b, words, number);
-  };
-  constexpr int32_t kDropped = 20, kMantissaBits = 3;
-  // Exponents of f32 are that much larger than those of f8E4M3FN.
-  constexpr int32_t kExponents = 127 - 7;
-  constexpr double kLargest = 448, kLeastNormal = 0x1p-6;
+  Type narrow = Float8E4M3FNType::get(b.getContext());
+  constexpr double kLargest = 448;
   // NaN becomes the largest number.
-  Value isLess = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, scales,
-                                       tile.splat(rows, kLargest));
   Value finite =
-      arith::SelectOp::create(b, isLess, scales, tile.splat(rows, kLargest));
-  // Half a unit of what stays of the mantissa, so that even ones are nearest.
-  Value bits = bitsOf(finite);
-  Value last = arith::AndIOp::create(
-      b, arith::ShRUIOp::create(b, bits, word(kDropped)), word(1));
-  Value rounded = arith::AddIOp::create(
-      b, arith::AddIOp::create(b, bits, word((1 << (kDropped - 1)) - 1)), last);
-  Value normal = arith::BitcastOp::create(
-      b, rows,
-      arith::AndIOp::create(b, rounded, word(-(1 << kDropped))).getResult());
-  Value normalCode = arith::SubIOp::create(
-      b, arith::ShRUIOp::create(b, rounded, word(kDropped)),
-      word(kExponents << kMantissaBits));
-  // Below the normal numbers the sum's last bit is their distance.
-  Value magic = tile.splat(rows, kLeastNormal * (1 << kDropped));
-  Value sum = arith::AddFOp::create(b, finite, magic);
-  Value small = arith::SubFOp::create(b, sum, magic);
-  Value smallCode = arith::SubIOp::create(b, bitsOf(sum), bitsOf(magic));
-  Value isSmall = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, finite,
-                                        tile.splat(rows, kLeastNormal));
-  return {arith::SelectOp::create(b, isSmall, small, normal),
-          arith::SelectOp::create(b, isSmall, smallCode, normalCode)};
+      arith::MinNumFOp::create(b, scales, tile.splat(rows, kLargest));
+  auto codes = openRows(tile, arith::BitcastOp::create(b, words, finite));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    Block &body = codes.getBody().front();
+    b.setInsertionPointToStart(&body);
+    Value number =
+        arith::BitcastOp::create(b, b.getF32Type(), body.getArgument(0));
+    Value byte = arith::BitcastOp::create(
+        b, b.getI8Type(),
+        arith::TruncFOp::create(b, narrow, number).getResult());
+    YieldOp::create(
+        b, arith::ExtUIOp::create(b, b.getI32Type(), byte).getResult());
+  }
+  b.setInsertionPointAfter(codes);
+  auto rounded = openRows(tile, codes.getResult());
+  {
+    OpBuilder::InsertionGuard guard(b);
+    Block &body = rounded.getBody().front();
+    b.setInsertionPointToStart(&body);
+    Value byte = arith::TruncIOp::create(b, b.getI8Type(), body.getArgument(0));
+    Value number = arith::ExtFOp::create(
+        b, b.getF32Type(),
+        arith::BitcastOp::create(b, narrow, byte).getResult());
+    YieldOp::create(
+        b, arith::BitcastOp::create(b, b.getI32Type(), number).getResult());
+  }
+  b.setInsertionPointAfter(rounded);
+  return {arith::BitcastOp::create(b, rows, rounded.getResult()),
+          codes.getResult()};
 }
 
 /// Returns the f32 nearest to one by each of `scales`, positive numbers of
-/// f8E4M3FN. One step of Newton's behind an approximation: the inverse of a
-/// number with four bits is nowhere near the middle of two f32.
+/// f8E4M3FN; of zeros anything. One step of Newton's behind an approximation:
+/// the inverse of a number with four bits is nowhere near the middle of two
+/// f32.
 static Value emitScaleInverse(const AttentionTile &tile, Value scales) {
   ImplicitLocOpBuilder &b = tile.b;
   auto rows = cast<RankedTensorType>(scales.getType());
@@ -106,16 +117,19 @@ static GroupScale emitGroupScale(const AttentionTile &tile, Value most) {
   bool isFloat4 = isa<Float4E2M1FNType>(outType);
   double largest = isFloat4 ? 6 : isa<Float8E5M2Type>(outType) ? 57344 : 448;
   Value scale = arith::MulFOp::create(b, most, tile.splat(rows, 1 / largest));
+  if (isa<Float8E8M0FNUType>(tile.facts.oScales.elementType)) {
+    PowerScale power = emitPowerScale(b, scale, isAbove(most));
+    return {power.scale, power.inverse, power.code};
+  }
   if (!isFloat4) {
     scale = arith::SelectOp::create(b, isAbove(most), scale, one);
     return {scale, arith::DivFOp::create(b, one, scale), Value()};
   }
   auto [rounded, code] = roundScales(tile, scale);
   // Nothing is left of numbers that are too small for a scale.
-  Value some = isAbove(rounded);
-  Value divisor = arith::SelectOp::create(b, some, rounded, one);
-  Value inverse = emitScaleInverse(tile, divisor);
-  return {rounded, arith::SelectOp::create(b, some, inverse, zero), code};
+  Value inverse = emitScaleInverse(tile, rounded);
+  return {rounded, arith::SelectOp::create(b, isAbove(rounded), inverse, zero),
+          code};
 }
 
 /// Returns a tile of a type whose columns have the values of their group, of
@@ -144,10 +158,13 @@ static constexpr size_t kWordScales = 4;
 /// Returns true if the scales of rows are whole words, wherever rows begin.
 static bool hasScaleWords(const ProblemFacts &facts) {
   const TensorFacts &scales = facts.oScales;
-  return scales.elementType.getIntOrFloatBitWidth() == 8 &&
-         facts.valueDim % (facts.outGroup * kWordScales) == 0 &&
-         scales.getRowAlignment() % kWordScales == 0 &&
-         scales.strides.back() == 1 &&
+  if (scales.elementType.getIntOrFloatBitWidth() != 8 ||
+      facts.valueDim % (facts.outGroup * kWordScales) != 0 ||
+      scales.getRowAlignment() % kWordScales != 0)
+    return false;
+  if (facts.hasTiledScales())
+    return true;
+  return scales.strides.back() == 1 &&
          llvm::all_of(ArrayRef(scales.strides).drop_back(), [](int64_t stride) {
            return !ShapedType::isDynamic(stride) && stride % kWordScales == 0;
          });

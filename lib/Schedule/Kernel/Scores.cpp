@@ -86,7 +86,7 @@ Value attn::emitHeadValues(const AttentionTile &tile, StringRef name) {
       b,
       GlobalType::get(b.getContext(), {ShapedType::kDynamic}, b.getF32Type()),
       context.getPointer(name), first, tile.getRows(),
-      /*stride=*/context.i64(0), /*members=*/stride,
+      /*stride=*/context.i64(0), /*members=*/stride, /*first=*/Value(),
       /*alignment=*/IntegerAttr(), b.getI64IntegerAttr(tile.group),
       getPresentRows(context, tile.getQueryRows()),
       tile.getQueryRows().isInBounds ? b.getUnitAttr() : UnitAttr());

@@ -32,6 +32,8 @@ def compile(
     out_type: Any = None,
     out_scale: float | None = None,
     out_group: int | None = None,
+    out_scale_type: Any = None,
+    out_scale_tiles: bool = False,
     layout: str | None = None,
     varlen: str | Sequence[Any] | Mapping[str, Sequence[int]] | None = None,
     kv_lengths: str | Sequence[int] | None = None,
@@ -97,6 +99,11 @@ def compile(
         out_scale: Factor of an output of 8 bits before it is rounded.
         out_group: An output of 8 bits has a scale, which is an output too, for each N
             columns of a row.
+        out_scale_type: Element type of these scales, f32 or f8E8M0FNU (default: f32; of an
+            output of f4E2M1FN always f8E4M3FN); a name or dtype of numpy, torch or the
+            compiler.
+        out_scale_tiles: Scales of 8 bits are a matrix of tokens by heads' groups of columns
+            in tiles of 128 x 4.
         layout: Order in memory; strided leaves it to the launch (default: bhnd).
         varlen: Lengths of packed sequences; q has batch 1 and their sum; a list, or a pair
             of them for queries and keys.
@@ -172,6 +179,8 @@ def compile(
         "out_type": out_type,
         "out_scale": out_scale,
         "out_group": out_group,
+        "out_scale_type": out_scale_type,
+        "out_scale_tiles": out_scale_tiles,
         "layout": layout,
         "varlen": varlen,
         "kv_lengths": kv_lengths,

@@ -19,6 +19,7 @@ _TORCH_DTYPES = {
     "torch.float64": "f64",
     "torch.float8_e4m3fn": "f8E4M3FN",
     "torch.float8_e5m2": "f8E5M2",
+    "torch.float8_e8m0fnu": "f8E8M0FNU",
     "torch.int8": "i8",
     # Only captured tensors have such elements; a kernel reads their bytes.
     "torch.uint8": "i8",

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from ..errors import ArgumentError
 from .tensor_map import TensorView
 
+#: Rows of a tile of scales in the layout 128x4.
+_TILE_ROWS = 128
+
 
 def _partial(dim: int) -> tuple[tuple[str, int], ...]:
     """A dimension of the partial results that a kernel reads."""
@@ -33,8 +36,22 @@ def _of_added(dim: int) -> tuple[tuple[str, int], ...]:
     return ("added_k", dim), ("added_v", dim)
 
 
+def _check_tiles(kernel: str, views: Mapping[str, TensorView]) -> None:
+    """Scales of o in tiles have a row for each token, padded to whole tiles."""
+    o, scales = views["o"], views["o_scales"]
+    want = -(-o.shape[0] * o.shape[2] // _TILE_ROWS) * _TILE_ROWS
+    if scales.shape[0] != want:
+        raise ArgumentError(
+            f'kernel {kernel}: tensor "o_scales": expected {want} rows, those of o padded to tiles '
+            f"of {_TILE_ROWS}, got {scales.shape[0]}"
+        )
+
+
 def check_sizes(kernel: str, views: Mapping[str, TensorView]) -> None:
     """Sizes that an attention problem has in several tensors agree."""
+    if "o_scales" in views and "o" in views and len(views["o_scales"].shape) == 2:
+        _check_tiles(kernel, views)
+        views = {name: each for name, each in views.items() if name != "o_scales"}
     # Partial results have their run in front of the batch.
     lead = 1 if "o" in views and len(views["o"].shape) == 5 else 0
     # Pools have pages in the place of the batch, and a list of pages no batch.

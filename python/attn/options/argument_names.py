@@ -12,6 +12,9 @@ from ..errors import ArgumentError
 LATENT_POOLS = {"kv_cache": "k_cache"}
 LATENT = {"k_cache": "kv_cache", "v_cache": "kv_cache", "v_scale": "k_scale"}
 
+#: What calls name the tensors that they write, by the kernel's names.
+OUTPUTS = {"o": "out", "o_scales": "out_scales"}
+
 
 @contextlib.contextmanager
 def rename(names: Mapping[str, str]) -> Iterator[None]:

@@ -16,6 +16,8 @@ KINDS = {
     "out_type": "type",
     "out_scale": "factor",
     "out_group": "count",
+    "out_scale_type": "type",
+    "out_scale_tiles": "switch",
     "layout": "order",
     "varlen": "lengths",
     "kv_lengths": "numbers",
@@ -42,6 +44,7 @@ KINDS = {
 }
 #: Options that are there or not, and what they are where nothing is said.
 SWITCHES = {
+    "out_scale_tiles": False,
     "page_indptr": False,
     "selected": False,
     "rope_apart": False,

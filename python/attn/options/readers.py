@@ -28,6 +28,8 @@ _DTYPES = {
     "f8E4M3FN": "f8E4M3FN",
     "float8_e5m2": "f8E5M2",
     "f8E5M2": "f8E5M2",
+    "float8_e8m0fnu": "f8E8M0FNU",
+    "f8E8M0FNU": "f8E8M0FNU",
 }
 
 

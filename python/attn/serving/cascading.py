@@ -220,12 +220,12 @@ def _attend(
         tensors |= {"k_scale": None, "v_scale": None}
     settings = Settings.read(**options, out_type="f32")
     if state is None:
-        o, lse = decode_calls.run(tensors, [], settings, True, None, None)
+        o, lse = decode_calls.run(tensors, [], settings, decode_calls.Results(True, None, None))
         if is_even:
             o, lse = o.swapaxes(1, 2), lse.swapaxes(1, 2)
         return o.reshape(batch, queries, heads, o.shape[-1]), lse.reshape(batch, queries, heads)
     o, lse = (part.view(*shape, *part.shape[3:]) for part in state)
     if is_even:
         o, lse = o.swapaxes(1, 2), lse.swapaxes(1, 2)
-    decode_calls.run(tensors, [], settings, lse, o, None)
+    decode_calls.run(tensors, [], settings, decode_calls.Results(lse, o, None))
     return state

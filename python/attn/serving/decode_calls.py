@@ -9,7 +9,8 @@ from ..errors import ArgumentError, ArgumentTypeError
 from ..launch import device_tensors
 from ..options import argument_names, readers
 from ..tensors import padding, tensor_views
-from . import decode_launch, merging, packed_runs
+from . import decode_launch, merging, packed_runs, scaled_outputs
+from .decode_launch import join_results
 from .settings import Settings, trace_mods
 
 
@@ -20,6 +21,20 @@ class Outputs(NamedTuple):
     lse: Any
     out: Any
     stream: int | None
+    #: Element type of an o that is made, columns of it that share a scale, and the tensor that
+    #: scales go to.
+    out_type: Any = None
+    out_group: Any = None
+    out_scales: Any = None
+
+
+class Results(NamedTuple):
+    """The same, checked."""
+
+    lse: Any
+    out: Any
+    stream: int | None
+    scaled: scaled_outputs.Scaled = scaled_outputs.PLAIN
 
 
 def check_given(options: Mapping[str, Any], names: Sequence[str]) -> None:
@@ -48,9 +63,9 @@ def _call(
     tensors: dict[str, Any], options: dict[str, Any], mods: tuple[Any, Any, Any], outputs: Outputs
 ) -> Any:
     texts, captures = trace_mods(*mods)
-    # An output of 8 bits is e4m3 where it is not the caller's.
-    is_made = options["out_scale"] is not None and outputs.out is None
-    made = {"out_type": "f8E4M3FN"} if is_made else {}
+    lse, out, stream, *more = outputs
+    scaled = scaled_outputs.read(out, *more, options["out_scale"])
+    made = {} if scaled.out_type is None else {"out_type": scaled.out_type}
     settings = Settings.read(**options, **made, **texts)
     if "kv_cache" in tensors:
         tensors = {
@@ -58,7 +73,7 @@ def _call(
         }
         # Values are columns of the keys.
         tensors |= {"v_cache": None, "v_scale": tensors["k_scale"]}
-    return run(tensors, captures, settings, *outputs)
+    return run(tensors, captures, settings, Results(lse, out, stream, scaled))
 
 
 def _pad_call(
@@ -67,6 +82,9 @@ def _pad_call(
     """A call with operands that kernels take, copied where they are not so."""
     for name in ("k_scales", "v_scales", "added_k"):
         if tensors.get(name) is not None:
+            raise ArgumentError(f"pad: expected none beside {name}")
+    for name in ("out_group", "out_scales"):
+        if getattr(outputs, name) is not None:
             raise ArgumentError(f"pad: expected none beside {name}")
     if "kv_cache" in tensors:
         fitted, dv, wide = padding.pad_latent(tensors, options["value_dim"])
@@ -95,32 +113,37 @@ def name_state(init: tuple[Any, Any] | None) -> dict[str, Any]:
 
 
 def run(
-    tensors: dict[str, Any],
-    captures: list[Any],
-    settings: Settings,
-    lse: Any,
-    out: Any,
-    stream: int | None,
+    tensors: dict[str, Any], captures: list[Any], settings: Settings, results: Results
 ) -> Any:
     """Any of the calls: tensors by name, what regions read, and what was said beside."""
+    lse, out, stream, scaled = results
     q = tensors["q"]
     for name in ("q", "k_cache", "page_table", "kv_lengths", "cu_seqlens_q"):
         if tensors.get(name, name) is None:
             named = decode_launch.name_arguments(settings).get(name, name)
             raise ArgumentTypeError(f'tensor "{named}": expected a tensor, got None')
     if settings.run_keys is not None and settings.max_seqlen_q is not None:
-        return packed_runs.attend(run, tensors, captures, settings, (lse, out, stream))
+        if scaled.has_scales:
+            raise ArgumentError(
+                "run_keys: expected none beside scales of the output in attn.prefill"
+            )
+
+        def attend(batch: Any, read: Any, given: Settings, *more: Any) -> Any:
+            return run(batch, read, given, Results(*more, scaled))
+
+        return packed_runs.attend(attend, tensors, captures, settings, (lse, out, stream))
     if device_tensors.is_torch(q):
         if stream is not None:
             raise ArgumentError("stream: expected none, since torch tensors use torch's")
         from .. import torch_serving
 
-        return torch_serving.decode(tensors, captures, settings, lse, out)
+        return torch_serving.decode(tensors, captures, settings, lse, out, scaled)
     tensors |= decode_launch.name_captures(captures)
     if tensor_views.is_numpy(q):
         if out is not None:
             raise ArgumentError("out: expected none with numpy arrays, whose results are new")
-        return decode_launch.decode_numpy(tensors, settings, readers.to_bool("lse", lse))
+        wants_lse = readers.to_bool("lse", lse)
+        return decode_launch.decode_numpy(tensors, settings, wants_lse, scaled.group)
     tensor_views.view("q", q)
     if out is None or lse is True:
         missing = "out" if out is None else "lse"
@@ -128,9 +151,9 @@ def run(
             f'tensor "{missing}": expected a tensor to write to; only torch and numpy have '
             "outputs made"
         )
-    tensors |= {"o": out, "lse": None if lse is False else lse}
+    tensors |= {"o": out, "lse": None if lse is False else lse, "o_scales": scaled.scales}
     decode_launch.launch_decode(tensors, settings, stream)
-    return out if lse is False else (out, lse)
+    return join_results(out, None if lse is False else lse, scaled.scales)
 
 
 def merge_states(

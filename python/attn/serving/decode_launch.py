@@ -13,8 +13,8 @@ from ..options import argument_names, kernel_sizes
 from ..record import DYNAMIC, Binder, TensorView, Workspace
 from ..tensors import batch_lists, tensor_views
 from ..tensors.tensor_views import expect
-from . import added_keys, decode_problem, numpy_inputs
-from .decode_problem import ROW_TENSORS, DecodeProblem, count_output_columns
+from . import added_keys, decode_problem, numpy_inputs, scaled_outputs
+from .decode_problem import PAIRED, ROW_TENSORS, DecodeProblem, count_output_columns
 from .pool_rows import NARROW_TYPES, check_rows, find_scale_group, get_row_strides
 from .query_rows import (
     WIDE_TYPES,
@@ -261,6 +261,9 @@ def _pack(
         max_queries=1 << (most - 1).bit_length(),
         q_strides=(DYNAMIC, *problem.q_strides[1:]),
         o_strides=(DYNAMIC, *problem.o_strides[1:]),
+        o_scales_strides=(
+            None if problem.o_scales_strides is None else (DYNAMIC, *problem.o_scales_strides[1:])
+        ),
         window=decode_problem.to_window(settings.causal, settings.window, queries=2),
     )
 
@@ -370,9 +373,13 @@ def make_empty(problem: DecodeProblem, q: NDArray[np.generic]) -> dict[str, NDAr
 
     batch = problem.batch if problem.max_queries is None else 1
     rows = (batch, problem.heads, problem.queries)
-    o = np.zeros((*rows, problem.value_dim), arrays.CARRIERS[problem.out_type][0])
+    columns = count_output_columns(problem.out_type, problem.value_dim)
+    o = np.zeros((*rows, columns), arrays.CARRIERS[problem.out_type][0])
     dtypes = {"o": problem.out_type, "q": problem.dtype}
     made = arrays.restore({"o": o}, {"q": q}, dtypes)
+    if problem.out_group is not None:
+        shape = (*rows, problem.value_dim // problem.out_group)
+        made["o_scales"] = np.zeros(shape, arrays.CARRIERS[problem.scales_type][0])
     return made | ({"lse": np.zeros(rows, np.float32)} if problem.lse else {})
 
 
@@ -383,12 +390,26 @@ def _erase(array: NDArray[np.generic], rows: int) -> NDArray[np.generic]:
     return array
 
 
-def decode_numpy(tensors: Mapping[str, Any], settings: Settings, lse: bool) -> Any:
-    """On arrays in host memory; new results, in q's rank."""
+def join_results(o: Any, lse: Any, scales: Any) -> Any:
+    """What a call returns: o, or a tuple with what there is beside it."""
+    more = [each for each in (lse, scales) if each is not None]
+    return (o, *more) if more else o
+
+
+def decode_numpy(
+    tensors: Mapping[str, Any], settings: Settings, lse: bool, group: int | None = None
+) -> Any:
+    """On arrays in host memory; new results, in q's rank, with scales of each `group` columns
+    if it is given."""
     with argument_names.rename(name_arguments(settings)):
         views = read_views(tensors, settings)
         batch_lists.check_lengths(views["kv_lengths"], views["page_table"], tensor_views.HOST)
         _check_batch(views)
+        if group is not None:
+            values = settings.value_dim if "v" not in views else views["v"].shape[3]
+            views |= scaled_outputs.make_views(
+                views, values or 0, settings.out_type or views["q"].dtype, group
+            )
         problem = make_problem(views, settings, lse)
         _check_values(tensors, views, settings)
     rank = tensors["q"].ndim
@@ -398,13 +419,19 @@ def decode_numpy(tensors: Mapping[str, Any], settings: Settings, lse: bool) -> A
         if 0 in (*views["q"].shape, problem.batch)
         else get_runner(problem, tensor_views.HOST).run_numpy(inputs)
     )
+    if problem.out_type == PAIRED:
+        outputs["o"] = outputs["o"].view("uint8")
+    log, scales = outputs.get("lse"), outputs.get("o_scales")
     if settings.max_seqlen_q is not None:
-        o, log = outputs["o"][0].swapaxes(0, 1), outputs.get("lse")
         end = int(tensors["cu_seqlens_q"][-1])
-        o = _erase(o, end)
-        return o if log is None else (o, _erase(log[0].T, end))
-    o = shape_numpy(outputs["o"], rank)
-    return (o, shape_numpy(outputs["lse"], rank)) if lse else o
+        o, log, scales = (
+            each if each is None else _erase(each[0].swapaxes(0, 1), end)
+            for each in (outputs["o"], log, scales)
+        )
+        return join_results(o, log, scales)
+    return join_results(
+        *(each if each is None else shape_numpy(each, rank) for each in (outputs["o"], log, scales))
+    )
 
 
 def _check_ranks(ranks: Mapping[str, int]) -> None:
@@ -422,14 +449,15 @@ def read_views(tensors: Mapping[str, Any], settings: Settings) -> dict[str, Tens
         if tensor is None:
             continue
         each = tensor_views.view(
-            "out" if name == "o" else name, tensor, is_captured=name.startswith("capture")
+            argument_names.OUTPUTS.get(name, name), tensor, is_captured=name.startswith("capture")
         )
         ranks[name] = len(each.shape)
         is_state = name in ("init_o", "init_lse")
-        if settings.max_seqlen_q is not None and (is_state or name in ("q", "o", "lse")):
-            each = tensor_views.turn_packed("out" if name == "o" else name, each)
+        is_packed = settings.max_seqlen_q is not None
+        if is_packed and (is_state or name in ("q", "o", "lse", "o_scales")):
+            each = tensor_views.turn_packed(argument_names.OUTPUTS.get(name, name), each)
         elif name in ("q", "o", "init_o", "q_rope", "o_scales"):
-            each = tensor_views.turn_rows("out" if name == "o" else name, each)
+            each = tensor_views.turn_rows(argument_names.OUTPUTS.get(name, name), each)
         elif name in ("lse", "init_lse"):
             each = tensor_views.turn_lse(name, each)
         elif name == "k_cache" and settings.value_dim is not None:
@@ -479,7 +507,8 @@ def launch_decode(tensors: Mapping[str, Any], settings: Settings, stream: int | 
         if lse is not None:
             expect("lse", "shape", list(views["q"].shape[:3]), list(lse.shape))
             expect("lse", "elements of", "f32", lse.dtype)
-        check_out_type(views["o"].dtype)
+        if "o_scales" not in views:
+            check_out_type(views["o"].dtype)
         problem = make_problem(views, settings, lse is not None)
         _check_values(tensors, views, settings)
     if lse is not None and settings.max_seqlen_q is None:

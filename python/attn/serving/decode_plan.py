@@ -48,11 +48,6 @@ def _make_key(operands: Sequence[Any]) -> object:
         return None
 
 
-def _join_results(o: Any, lse: Any, scales: Any) -> Any:
-    results = tuple(each for each in (o, lse, scales) if each is not None)
-    return results[0] if len(results) == 1 else results
-
-
 def _read_device(device: Any) -> int:
     if device is None:
         return 0 if host_arrays.has_device() else _HOST
@@ -459,7 +454,7 @@ class PlannedDecode(OfProcess):
                 prepared, places = known
                 addresses = [at or operands[index].data_ptr() for index, at in places]
                 prepared(addresses, self._choose_stream(q, stream), self._addresses)
-                return _join_results(out, lse, out_scales)
+                return decode_launch.join_results(out, lse, out_scales)
         tensor_views.view("q", q)
         tensor_views.view("k_cache", tensors["k_cache"])
         if self._problem.latent != (tensors["v_cache"] is None):
@@ -477,7 +472,7 @@ class PlannedDecode(OfProcess):
             return self._run_host(tensors, views)
         made = self._make_outputs(q, outputs)
         self._launch(views, (q, *made), stream, key)
-        return _join_results(*made)
+        return decode_launch.join_results(*made)
 
     def _make_outputs(self, q: Any, outputs: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
         """The outputs of a launch, those of the caller or new ones of torch."""
@@ -522,7 +517,7 @@ class PlannedDecode(OfProcess):
             outputs["o"] = outputs["o"].view("uint8")
         rank = tensors["q"].ndim
         results = (outputs.get(name) for name in ("o", "lse", "o_scales"))
-        return _join_results(
+        return decode_launch.join_results(
             *(each if each is None else decode_launch.shape_numpy(each, rank) for each in results)
         )
 

@@ -42,6 +42,9 @@ def decode(
     init: tuple[Any, Any] | None = None,
     lse: Any = False,
     out: Any = None,
+    out_type: Any = None,
+    out_group: int | None = None,
+    out_scales: Any = None,
     pad: bool = False,
     stream: int | None = None,
     **others: Any,
@@ -109,6 +112,14 @@ def decode(
     With `pad` q and pools whose head dimension, strides or addresses no kernel takes are copied
     at each call, with zeros after their columns; an `attn.CopyRemark` says which.
 
+    `out_type` is the type of an o that is made. One of 8 bits is multiplied by `out_scale`, or
+    has a scale for each `out_group` columns of a row, which is a result too, behind o and its
+    LSE, in the order of o with groups in the place of columns: f32, the largest magnitude of
+    the columns by that of the type. "f4E2M1FN" with `out_group=16` is nvfp4: bytes (uint8) of
+    two results each, that of the even column in the lower half, and scales of e4m3;
+    `attn.unpack_nvfp4` reads both. An `out` has such scales where `out_scales` says where they
+    go.
+
     Returns o like q, or (o, lse) with `lse`. numpy arrays run on the GPU if there is one, else
     on the simulator; bf16 is uint16 and e4m3 uint8 there. Torch tensors go through the operator
     torch.ops.attn.decode, on the current stream; other libraries' need `out`, and a tensor as
@@ -142,7 +153,7 @@ def decode(
         "partials": partials,
     }
     tensors |= added_keys.name_added(added, False)
-    outputs = decode_calls.Outputs(lse, out, stream)
+    outputs = decode_calls.Outputs(lse, out, stream, out_type, out_group, out_scales)
     return decode_calls.call(tensors, options, (score_mod, mask_mod, out_mod), init, outputs, pad)
 
 
@@ -175,6 +186,9 @@ def mla_decode(
     init: tuple[Any, Any] | None = None,
     lse: Any = False,
     out: Any = None,
+    out_type: Any = None,
+    out_group: int | None = None,
+    out_scales: Any = None,
     pad: bool = False,
     stream: int | None = None,
     **others: Any,
@@ -251,7 +265,7 @@ def mla_decode(
     }
     tensors |= added_keys.name_added(added, True)
     decode_calls.check_given(options, ("value_dim", "scale",))
-    outputs = decode_calls.Outputs(lse, out, stream)
+    outputs = decode_calls.Outputs(lse, out, stream, out_type, out_group, out_scales)
     return decode_calls.call(tensors, options, (score_mod, mask_mod, out_mod), init, outputs, pad)
 
 
@@ -283,6 +297,9 @@ def prefill(
     init: tuple[Any, Any] | None = None,
     lse: Any = False,
     out: Any = None,
+    out_type: Any = None,
+    out_group: int | None = None,
+    out_scales: Any = None,
     pad: bool = False,
     stream: int | None = None,
     **others: Any,
@@ -352,7 +369,7 @@ def prefill(
         "expected_keys": expected_keys,
     }
     decode_calls.check_given(options, ("max_seqlen_q",))
-    outputs = decode_calls.Outputs(lse, out, stream)
+    outputs = decode_calls.Outputs(lse, out, stream, out_type, out_group, out_scales)
     return decode_calls.call(tensors, options, (score_mod, mask_mod, out_mod), init, outputs, pad)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: Stands for host memory in the place of a device.
 HOST = -1
 #: What serving kernels read and write.
-_ELEMENTS = ("f16", "bf16", "f32", "f8E4M3FN", "f8E5M2", "i32", "i64")
+_ELEMENTS = ("f16", "bf16", "f32", "f8E4M3FN", "f8E5M2", "f8E8M0FNU", "i32", "i64")
 
 
 def expect(name: str, what: str, expected: object, got: object) -> None:

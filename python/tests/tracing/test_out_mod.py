@@ -51,12 +51,17 @@ def quantise(wide, kind, out_scale):
     one = np.float32(1)
     if kind == "static":
         return to_e4m3(wide * np.float32(out_scale)), None
-    group = 16 if kind == "nvfp4" else 64
+    group = OUTPUTS[kind]["out_group"]
     parts = (wide * np.float32(out_scale)).reshape(*wide.shape[:-1], -1, group)
     most = np.fmax.reduce(abs(parts), -1, keepdims=True)
     if kind == "groups":
         scale = np.where(most > 0, most * (one / np.float32(448)), one)
         return to_e4m3(parts * (one / scale)).reshape(wide.shape), scale[..., 0]
+    if kind == "powers":
+        bits = (most * (one / np.float32(448))).view(np.uint32)
+        byte = np.where(most > 0, ((bits + 0x7FFFFF) >> 23).clip(1, 253), 127).astype(np.uint32)
+        inverse = ((254 - byte) << 23).astype(np.uint32).view(np.float32)
+        return to_e4m3(parts * inverse).reshape(wide.shape), byte[..., 0]
     byte = round_to(E4M3, most * (one / np.float32(6)))
     scale = E4M3[byte]
     inverse = np.where(scale > 0, one / np.where(scale > 0, scale, one), np.float32(0))
@@ -83,6 +88,7 @@ OUTPUTS = {
     "static": {"out_type": "f8E4M3FN", "out_scale": 5.0},
     "groups": {"out_type": "f8E4M3FN", "out_group": 64},
     "nvfp4": {"out_type": "f4E2M1FN", "out_group": 16, "out_scale": 5.0},
+    "powers": {"out_type": "f8E4M3FN", "out_group": 32, "out_scale_type": "float8_e8m0fnu"},
 }
 
 
@@ -103,7 +109,22 @@ def check_bits(chip, kind, arrays, **settings):
     np.testing.assert_array_equal(results["o"].view(np.uint8), o)
     if scales is not None:
         np.testing.assert_array_equal(results["o_scales"], scales)
+    if kind in ("nvfp4", "powers"):
+        check_tiles(attn.compile(**problem, **OUTPUTS[kind], out_scale_tiles=True), narrow, arrays, o, scales)
     return results, whole
+
+
+def check_tiles(kernel, narrow, arrays, o, scales):
+    """The kernel has the plan of `narrow`, and its scales are those in another order: tokens are
+    rows and columns those of all heads."""
+    assert kernel.plan == narrow.plan
+    results = kernel.simulate(**arrays, verify=False)
+    assert results.passed, results.text
+    np.testing.assert_array_equal(results["o"].view(np.uint8), o)
+    matrix = scales.swapaxes(1, 2).reshape(scales.shape[0] * scales.shape[2], -1).astype(np.uint8)
+    is_there = attn.tile_scales(np.ones_like(matrix)) == 1
+    assert results["o_scales"].shape == is_there.shape
+    np.testing.assert_array_equal(results["o_scales"][is_there], attn.tile_scales(matrix)[is_there])
 
 
 @pytest.mark.parametrize("chip,dim", [("sm_80", 64), ("sm_90a", 128), ("sm_100a", 64)])
@@ -123,7 +144,7 @@ def test_bits_of_quantised_f32_results(chip, dim, kind):
         assert not results["o"][0, 0, 0].any() and not results["o_scales"][0, 0, 0].any()
 
 
-@pytest.mark.parametrize("kind", ["groups", "nvfp4"])
+@pytest.mark.parametrize("kind", ["groups", "nvfp4", "powers"])
 def test_infinite_and_nan_results(kind):
     arrays = draw((1, 2, 33, 64), 40)
     # Rows from 30, and 31, on see them.
@@ -135,13 +156,20 @@ def test_infinite_and_nan_results(kind):
     if kind == "groups":
         assert np.isinf(scales[0, 0, 30:, 0]).all() and (o[0, 0, 30:, 3] == 127).all()
         assert np.isfinite(scales[0, 1]).all() and (o[0, 1, 31:, 20] == 127).all()
+    elif kind == "powers":
+        assert (scales[0, 0, 30:, 0] == 253).all() and (o[0, 0, 30:, 3] == 126).all()
+        assert (scales[0, 1] < 253).all() and (o[0, 1, 31:, 20] == 127).all()
     else:
         assert (scales[0, 0, 30:, 0] == 126).all() and (o[0, 0, 30:, 1] >> 4 == 7).all()
         assert (scales[0, 1] < 126).all() and (o[0, 1, 31:, 10] & 15 == 7).all()
 
 
 @pytest.mark.parametrize(
-    "kind,last", [("groups", 0), ("nvfp4", 0), ("nvfp4", np.inf), ("nvfp4", np.nan)]
+    "kind,last",
+    [
+        *(("groups", 0), ("groups", np.nan), ("powers", 0), ("powers", np.inf), ("powers", np.nan)),
+        *(("nvfp4", 0), ("nvfp4", np.inf), ("nvfp4", np.nan)),
+    ],
 )
 def test_bits_of_merged_results(kind, last):
     arrays = draw((1, 2, 33, 64), 300)
@@ -158,6 +186,9 @@ def test_bits_of_merged_results(kind, last):
     o, scales = quantise(whole["o"], kind, OUTPUTS[kind].get("out_scale", 1))
     np.testing.assert_array_equal(results["o"].view(np.uint8), o)
     np.testing.assert_array_equal(results["o_scales"], scales)
+    if kind != "groups":
+        tiled = attn.compile(**problem, **OUTPUTS[kind], out_scale_tiles=True)
+        check_tiles(tiled, narrow, arrays, o, scales)
 
 
 def test_refusals():

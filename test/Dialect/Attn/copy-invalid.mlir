@@ -3,6 +3,22 @@
 // What the ops on global memory refuse.
 
 func.func @f(%p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64) {
+  // expected-error @below {{expected in tiles one element of 8 bits or i32 a row, got '!attn.global<?xf32>'}}
+  %g = attn.global_view %p[%off] rows %n stride %stride tiles %off : !attn.global<?xf32>
+  return
+}
+
+// -----
+
+func.func @f(%p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64) {
+  // expected-error @below {{expected in tiles one element of 8 bits or i32 a row, got '!attn.global<?x4xi8>'}}
+  %g = attn.global_view %p[%off] rows %n stride %stride tiles %off : !attn.global<?x4xi8>
+  return
+}
+
+// -----
+
+func.func @f(%p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64) {
   // expected-error @below {{expected an alignment that is a power of two of at least 2 bytes, got 12}}
   %g = attn.global_view %p[%off] rows %n stride %stride {alignment = 12 : i64} : !attn.global<?x128xf16>
   return

@@ -35,9 +35,69 @@ func.func @attention_c45_both(
 
 func.func @attention_c45_type(
     %q: memref<2x8x1x128xf16>, %k: memref<2x2x300x128xf16>, %o: memref<2x8x1x128xf8E4M3FN>, %s: memref<2x8x1x1xf16>) {
-  // expected-error @below {{expected 'o_scales' of type f32, got 'f16'}}
+  // expected-error @below {{expected 'o_scales' of type f32 or f8E8M0FNU, got 'f16'}}
   attn.attention ins(%q, %k, %k : memref<2x8x1x128xf16>, memref<2x2x300x128xf16>, memref<2x2x300x128xf16>)
     outs(%o : memref<2x8x1x128xf8E4M3FN>) out_scales(%s : memref<2x8x1x1xf16>) {out_group = 128}
+  return
+}
+
+// -----
+
+func.func @attention_c45_type_of_floats(
+    %q: memref<2x8x70x64xf16>, %k: memref<2x2x300x64xf16>, %o: memref<2x8x70x64xf8E4M3FN>, %s: memref<2x8x70x2xf8E4M3FN>) {
+  // expected-error @below {{expected 'o_scales' of type f32 or f8E8M0FNU, got 'f8E4M3FN'}}
+  attn.attention ins(%q, %k, %k : memref<2x8x70x64xf16>, memref<2x2x300x64xf16>, memref<2x2x300x64xf16>)
+    outs(%o : memref<2x8x70x64xf8E4M3FN>) out_scales(%s : memref<2x8x70x2xf8E4M3FN>) {out_group = 32}
+  return
+}
+
+// -----
+
+func.func @attention_c46_bits_in_tiles(
+    %q: memref<2x8x70x64xf16>, %k: memref<2x2x300x64xf16>, %o: memref<2x8x70x64xf8E4M3FN>, %s: memref<256x16xf32>) {
+  // expected-error @below {{expected 'o_scales' of 8 bits in tiles, got 'f32'}}
+  attn.attention ins(%q, %k, %k : memref<2x8x70x64xf16>, memref<2x2x300x64xf16>, memref<2x2x300x64xf16>)
+    outs(%o : memref<2x8x70x64xf8E4M3FN>) out_scales(%s : memref<256x16xf32>) {out_group = 32}
+  return
+}
+
+// -----
+
+func.func @attention_c46_rows_in_tiles(
+    %q: memref<2x8x70x64xf16>, %k: memref<2x2x300x64xf16>, %o: memref<2x8x70x64xf8E4M3FN>, %s: memref<140x16xf8E8M0FNU>) {
+  // expected-error @below {{expected 'o_scales' padded to tiles of 128 x 4, 256 rows, got 140}}
+  attn.attention ins(%q, %k, %k : memref<2x8x70x64xf16>, memref<2x2x300x64xf16>, memref<2x2x300x64xf16>)
+    outs(%o : memref<2x8x70x64xf8E4M3FN>) out_scales(%s : memref<140x16xf8E8M0FNU>) {out_group = 32}
+  return
+}
+
+// -----
+
+func.func @attention_c46_columns_in_tiles(
+    %q: memref<2x8x70x64xf16>, %k: memref<2x2x300x64xf16>, %o: memref<2x8x70x64xf8E4M3FN>, %s: memref<256x12xf8E8M0FNU>) {
+  // expected-error @below {{expected 'o_scales' padded to tiles of 128 x 4, 16 columns, got 12}}
+  attn.attention ins(%q, %k, %k : memref<2x8x70x64xf16>, memref<2x2x300x64xf16>, memref<2x2x300x64xf16>)
+    outs(%o : memref<2x8x70x64xf8E4M3FN>) out_scales(%s : memref<256x12xf8E8M0FNU>) {out_group = 32}
+  return
+}
+
+// -----
+
+func.func @attention_c46_gaps_in_tiles(
+    %q: memref<2x8x70x64xf16>, %k: memref<2x2x300x64xf16>, %o: memref<2x8x70x64xf8E4M3FN>, %s: memref<256x16xf8E8M0FNU, strided<[32, 1]>>) {
+  // expected-error @below {{expected rows of 'o_scales' without gaps in tiles, 16 elements apart, got 32}}
+  attn.attention ins(%q, %k, %k : memref<2x8x70x64xf16>, memref<2x2x300x64xf16>, memref<2x2x300x64xf16>)
+    outs(%o : memref<2x8x70x64xf8E4M3FN>) out_scales(%s : memref<256x16xf8E8M0FNU, strided<[32, 1]>>) {out_group = 32}
+  return
+}
+
+// -----
+
+func.func @attention_c53_rows_in_tiles(
+    %q: memref<2x8x70x64xf16>, %k: memref<2x2x300x64xf16>, %o: memref<2x8x70x32xi8>, %s: memref<140x32xf8E4M3FN>) {
+  // expected-error @below {{expected 'o_scales' padded to tiles of 128 x 4, 256 rows, got 140}}
+  attn.attention ins(%q, %k, %k : memref<2x8x70x64xf16>, memref<2x2x300x64xf16>, memref<2x2x300x64xf16>)
+    outs(%o : memref<2x8x70x32xi8>) out_scales(%s : memref<140x32xf8E4M3FN>) {out_group = 16}
   return
 }
 

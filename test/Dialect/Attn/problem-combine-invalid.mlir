@@ -365,7 +365,7 @@ func.func @combine_c4_scales(
     %partial_lse: memref<4x2x8x300xf32>,
     %o: memref<2x8x300x64xf8E5M2>,
     %scales: memref<2x8x300x4xf8E4M3FN>) {
-  // expected-error @below {{expected 'o_scales' of type f32, got 'f8E4M3FN'}}
+  // expected-error @below {{expected 'o_scales' of type f32 or f8E8M0FNU, got 'f8E4M3FN'}}
   attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf32>, memref<4x2x8x300xf32>)
     outs(%o, %scales : memref<2x8x300x64xf8E5M2>, memref<2x8x300x4xf8E4M3FN>) {out_group = 16 : i64}
   return
@@ -380,5 +380,15 @@ func.func @combine_c9_pairs(
   // expected-error @below {{expected 'out_scales' and 'out_group' = 16 with an output of type i8, pairs of f4E2M1FN, got no scales}}
   attn.combine ins(%partial_o, %partial_lse : memref<4x2x8x300x64xf32>, memref<4x2x8x300xf32>)
     outs(%o : memref<2x8x300x32xi8>) {out_scale = 2.0 : f32}
+  return
+}
+
+// -----
+
+func.func @combine_c11_rows_in_tiles(
+    %po: memref<2x1x2x140x64xf32>, %pl: memref<2x1x2x140xf32>, %o: memref<1x2x140x32xi8>, %s: memref<140x8xf8E4M3FN>) {
+  // expected-error @below {{expected 'o_scales' padded to tiles of 128 x 4, 256 rows, got 140}}
+  attn.combine ins(%po, %pl : memref<2x1x2x140x64xf32>, memref<2x1x2x140xf32>)
+    outs(%o, %s : memref<1x2x140x32xi8>, memref<140x8xf8E4M3FN>) {out_group = 16}
   return
 }

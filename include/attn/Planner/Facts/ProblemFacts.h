@@ -11,6 +11,7 @@
 
 #include "attn/Planner/Facts/TensorFacts.h"
 #include "attn/Problem/Options.h"
+#include "attn/Problem/ScaleTiles.h"
 #include "llvm/ADT/SetVector.h"
 #include <optional>
 
@@ -143,6 +144,8 @@ struct ProblemFacts {
   bool hasPartialScales() const { return oScales && kvSplits != 0; }
   /// True if groups of columns of a row of results have scales.
   bool hasResultScales() const { return oScales && kvSplits == 0; }
+  /// True if these are in tiles 128x4.
+  bool hasTiledScales() const { return isInScaleTiles(oScales.shape); }
   /// Groups of a row's columns with a scale each in partial results that have
   /// scales.
   int64_t getUnitGroups() const { return oScales.shape.back(); }

@@ -98,7 +98,17 @@ Value attn::narrowToByte(ImplicitLocOpBuilder &b, Value value,
   return arith::TruncIOp::create(b, b.getI8Type(), pair);
 }
 
-Value attn::widenByte(ImplicitLocOpBuilder &b, Value byte) {
+Value attn::widenByte(ImplicitLocOpBuilder &b, Value byte, bool byIntegers) {
+  if (!byIntegers) {
+    Value pair = arith::ExtUIOp::create(b, b.getI16Type(), byte);
+    Value halves = NVVM::ConvertF8x2ToF16x2Op::create(
+        b, VectorType::get(2, b.getF16Type()),
+        LLVM::BitcastOp::create(b, VectorType::get(2, b.getI8Type()), pair),
+        /*relu=*/false, Float8E4M3FNType::get(b.getContext()));
+    Value half = LLVM::ExtractElementOp::create(
+        b, halves, arith::ConstantIntOp::create(b, 0, 32).getResult());
+    return arith::ExtFOp::create(b, b.getF32Type(), half);
+  }
   constexpr int kMantissaBits = 3, kBias = 7, kWideMantissaBits = 23,
                 kWideBias = 127;
   auto integer = [&](int64_t number) -> Value {
@@ -122,26 +132,25 @@ Value attn::widenByte(ImplicitLocOpBuilder &b, Value byte) {
   return arith::SelectOp::create(b, isSmall, small, normal);
 }
 
-/// Returns a sum whose lowest three bits are what f4E2M1FN has for the
-/// magnitude of `value`. A number so large that its last bit is the distance of
-/// neighbours rounds to them; it has the code of the first of these, less what
-/// the sum adds.
+/// Returns a sum whose lowest byte is what f4E2M1FN has for the magnitude of
+/// `value`. The codes of numbers are on three lines: twice the number, which
+/// has distances of 0.5, from 2 on the number and 2, and from 4 on half of it
+/// and 4. Each is above the others beyond its part, before and after it is
+/// rounded, so that the least of the three is the code. Additions of a number
+/// so large that its last bit is 1 round.
 static Value sumWithFloat4(ImplicitLocOpBuilder &b, Value value) {
+  constexpr float kMagic = 0x1.8p23f;
   auto real = [&](float number) -> Value {
     return arith::ConstantOp::create(b, b.getF32FloatAttr(number));
-  };
-  auto isBelow = [&](Value x, float bound) -> Value {
-    return arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x, real(bound));
   };
   // NaN becomes the largest number.
   Value size =
       arith::MinNumFOp::create(b, math::AbsFOp::create(b, value), real(6.0f));
-  // Neighbours are 2 apart from 4 on, 1 from 2 on, and 0.5 below.
-  Value large = arith::SelectOp::create(
-      b, isBelow(size, 4), real(0x1.8p23f + 2), real(0x1.8p24f + 8));
-  Value magic =
-      arith::SelectOp::create(b, isBelow(size, 2), real(0x1.8p22f), large);
-  return arith::AddFOp::create(b, size, magic);
+  Value twice = math::FmaOp::create(b, size, real(2), real(kMagic));
+  Value once = arith::AddFOp::create(b, size, real(kMagic + 2));
+  Value half = math::FmaOp::create(b, size, real(0.5f), real(kMagic + 4));
+  return arith::MinNumFOp::create(b, arith::MinNumFOp::create(b, twice, once),
+                                  half);
 }
 
 Value attn::narrowToPair4(ImplicitLocOpBuilder &b, Value first, Value second,
@@ -157,18 +166,15 @@ Value attn::narrowToPair4(ImplicitLocOpBuilder &b, Value first, Value second,
   auto bitsOf = [&](Value number) -> Value {
     return arith::BitcastOp::create(b, b.getI32Type(), number);
   };
-  auto either = [&](Value x, Value y) -> Value {
-    return arith::OrIOp::create(b, x, y);
-  };
-  auto both = [&](Value x, int64_t mask) -> Value {
-    return arith::AndIOp::create(b, x, integer(mask));
-  };
   Value upper =
       arith::ShLIOp::create(b, bitsOf(sumWithFloat4(b, second)), integer(4));
   Value sizes =
-      either(both(upper, 0x70), both(bitsOf(sumWithFloat4(b, first)), 7));
-  Value upperSign = arith::ShRUIOp::create(b, bitsOf(second), integer(24));
-  Value lowerSign = arith::ShRUIOp::create(b, bitsOf(first), integer(28));
-  Value signs = either(both(upperSign, 0x80), both(lowerSign, 8));
-  return arith::TruncIOp::create(b, b.getI8Type(), either(sizes, signs));
+      arith::AddIOp::create(b, upper, bitsOf(sumWithFloat4(b, first)));
+  // The four highest bits of both, of which each first one is the sign.
+  Value signs = LLVM::FshlOp::create(
+      b, arith::ShRUIOp::create(b, bitsOf(second), integer(28)).getResult(),
+      bitsOf(first), integer(4));
+  Value pair = arith::OrIOp::create(
+      b, arith::AndIOp::create(b, signs, integer(0x88)), sizes);
+  return arith::TruncIOp::create(b, b.getI8Type(), pair);
 }

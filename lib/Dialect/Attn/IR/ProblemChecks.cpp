@@ -4,6 +4,7 @@
 #include "ElementTypes.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Problem/Limits.h"
+#include "attn/Problem/ScaleTiles.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
@@ -402,11 +403,63 @@ LogicalResult attn::checkOutputGroups(Operation *op, const NamedValue &o,
   if (size < 1 || columns % size != 0)
     return op->emitOpError("expected 'out_group' to divide the ")
            << columns << " columns of 'o', got " << size;
-  if (scales.getExtent(3) != columns / size)
-    return op->emitOpError("expected ")
-           << columns / size << " columns of 'o_scales', one for each " << size
-           << " of 'o', got " << describeExtent(scales.getExtent(3));
+  return checkScaleColumns(op, o, scales, columns, size);
+}
+
+int64_t attn::getScalesRank(const NamedValue &scales, int64_t lead) {
+  bool isTiled = scales.value && scales.getType().hasRank() && lead == 0 &&
+                 isInScaleTiles(scales.getType().getShape());
+  return isTiled ? 2 : 4 + lead;
+}
+
+/// Checks that `scales` are one of 8 bits for each group of `size` columns, in
+/// tiles to which the matrix of all tokens is padded.
+static LogicalResult checkScaleTiles(Operation *op, const NamedValue &o,
+                                     const NamedValue &scales, int64_t groups) {
+  Type type = elementTypeOf(scales.value);
+  if (type.getIntOrFloatBitWidth() != 8)
+    return op->emitOpError("expected '")
+           << scales.name << "' of 8 bits in tiles, got " << type;
+  auto multiply = [](int64_t x, int64_t y, int64_t tile) -> int64_t {
+    if (ShapedType::isDynamic(x) || ShapedType::isDynamic(y))
+      return ShapedType::kDynamic;
+    return llvm::alignTo(llvm::SaturatingMultiply<uint64_t>(x, y), tile);
+  };
+  int64_t expected[] = {
+      multiply(o.getExtent(0), o.getExtent(2), kScaleTileRows),
+      multiply(o.getExtent(1), groups, kScaleTileColumns)};
+  for (unsigned dim : {0u, 1u}) {
+    int64_t extent = scales.getExtent(dim);
+    if (ShapedType::isDynamic(extent) || ShapedType::isDynamic(expected[dim]) ||
+        extent == expected[dim])
+      continue;
+    return op->emitOpError("expected '")
+           << scales.name << "' padded to tiles of " << kScaleTileRows << " x "
+           << kScaleTileColumns << ", " << expected[dim]
+           << (dim == 0 ? " rows" : " columns") << ", got " << extent;
+  }
+  auto memref = dyn_cast<MemRefType>(scales.getType());
+  if (!memref)
+    return success();
+  int64_t stride = memref.getStridesAndOffset().first.front();
+  if (int64_t columns = scales.getExtent(1);
+      !ShapedType::isDynamic(stride) && stride != columns)
+    return op->emitOpError("expected rows of '")
+           << scales.name << "' without gaps in tiles, " << columns
+           << " elements apart, got " << stride;
   return success();
+}
+
+LogicalResult attn::checkScaleColumns(Operation *op, const NamedValue &o,
+                                      const NamedValue &scales, int64_t columns,
+                                      int64_t size) {
+  if (isInScaleTiles(scales.getType().getShape()))
+    return checkScaleTiles(op, o, scales, columns / size);
+  if (scales.getExtent(3) == columns / size)
+    return success();
+  return op->emitOpError("expected ")
+         << columns / size << " columns of 'o_scales', one for each " << size
+         << " of 'o', got " << describeExtent(scales.getExtent(3));
 }
 
 LogicalResult attn::checkUnitGroups(Operation *op, const NamedValue &o,
@@ -463,12 +516,15 @@ LogicalResult attn::checkFloat4(Operation *op, int64_t columns, int64_t group,
     return op->emitOpError("expected 'o_scales' of type f8E4M3FN beside an "
                            "output of f4E2M1FN, got ")
            << elementTypeOf(scales.value);
-  if (scales.getExtent(3) != columns / kFloat4Group)
-    return op->emitOpError("expected ")
-           << columns / kFloat4Group << " columns of 'o_scales', one for each "
-           << kFloat4Group << " of 'o', got "
-           << describeExtent(scales.getExtent(3));
-  return success();
+  return checkScaleColumns(op, o, scales, columns, kFloat4Group);
+}
+
+LogicalResult attn::checkScaleType(Operation *op, const NamedValue &scales) {
+  Type type = elementTypeOf(scales.value);
+  if (type.isF32() || isa<Float8E8M0FNUType>(type))
+    return success();
+  return op->emitOpError("expected 'o_scales' of type f32 or f8E8M0FNU, got ")
+         << type;
 }
 
 LogicalResult attn::checkOutputScales(AttentionOp op) {
@@ -476,12 +532,13 @@ LogicalResult attn::checkOutputScales(AttentionOp op) {
     return checkPartialScales(op);
   NamedValue o{"o", op.getO()}, scales{"o_scales", op.getOScales()};
   Type type = elementTypeOf(o.value);
+  bool isTiled = scales.value && isInScaleTiles(scales.getType().getShape());
   // attention_c53
   if (isPairOfFloat4(type)) {
     if (failed(checkFloat4(op, op.getValueDim(), op.getOutGroup().value_or(0),
                            o, scales)))
       return failure();
-    return unifyRows(op, kQueryRows, o, scales);
+    return isTiled ? success() : unifyRows(op, kQueryRows, o, scales);
   }
   // attention_c45
   IntegerAttr group = op.getOutGroupAttr();
@@ -496,13 +553,12 @@ LogicalResult attn::checkOutputScales(AttentionOp op) {
            << type;
   if (op.getOutScaleAttr())
     return op.emitOpError("expected 'out_scale' or 'out_scales', got both");
-  if (!elementTypeOf(scales.value).isF32())
-    return op.emitOpError("expected 'o_scales' of type f32, got ")
-           << elementTypeOf(scales.value);
+  if (failed(checkScaleType(op, scales)))
+    return failure();
   // attention_c46
   if (failed(checkOutputGroups(op, o, scales, group.getInt())))
     return failure();
-  return unifyRows(op, kQueryRows, o, scales);
+  return isTiled ? success() : unifyRows(op, kQueryRows, o, scales);
 }
 
 LogicalResult attn::checkUnits(AttentionOp op) {

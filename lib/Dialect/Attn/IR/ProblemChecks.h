@@ -100,6 +100,16 @@ LogicalResult checkOutputScales(AttentionOp op);
 /// `group` of their `columns`, of which there are few.
 LogicalResult checkFloat4(Operation *op, int64_t columns, int64_t group,
                           const NamedValue &o, const NamedValue &scales);
+/// Returns the rank that scales of an output have: 2 if they are in tiles, else
+/// 4, and `lead` more of partial results.
+int64_t getScalesRank(const NamedValue &scales, int64_t lead = 0);
+/// Checks the type of scales of an output of 8-bit floats.
+LogicalResult checkScaleType(Operation *op, const NamedValue &scales);
+/// Checks that `scales` have a column for each `size` of the `columns` of o, or
+/// are in tiles to which the matrix of all tokens is padded.
+LogicalResult checkScaleColumns(Operation *op, const NamedValue &o,
+                                const NamedValue &scales, int64_t columns,
+                                int64_t size);
 /// Checks that groups of `size` columns of `o` have as many columns of
 /// `scales`.
 LogicalResult checkOutputGroups(Operation *op, const NamedValue &o,

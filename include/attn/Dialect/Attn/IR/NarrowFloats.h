@@ -18,7 +18,7 @@ Value narrowPair(ImplicitLocOpBuilder &b, Value first, Value second, Type type,
 Value narrowToByte(ImplicitLocOpBuilder &b, Value value, bool byIntegers);
 
 /// Returns the f32 of an i8 that such a number became.
-Value widenByte(ImplicitLocOpBuilder &b, Value byte);
+Value widenByte(ImplicitLocOpBuilder &b, Value byte, bool byIntegers);
 
 /// Rounds two f32 to the nearest numbers of f4E2M1FN; an i8 with that of
 /// `first` in its lower half. What is beyond the largest number, NaN too,

@@ -73,13 +73,15 @@ LogicalResult CombineOp::verify() {
   NamedValue o{"o", getO()}, lse{"lse", getLse()};
   NamedValue scales{"o_scales", getOScales()};
   NamedValue partialScales{"partial_scales", getPartialScales()};
+  int64_t scalesRank = getScalesRank(scales);
   // combine_c1, combine_c2
-  SmallVector<OperandRule> rules = {{partialO, 5, /*unitStride=*/true},
-                                    {partialLse, 4, /*unitStride=*/false},
-                                    {partialScales, 5, /*unitStride=*/false},
-                                    {o, 4, /*unitStride=*/true},
-                                    {lse, 3, /*unitStride=*/false},
-                                    {scales, 4, /*unitStride=*/false}};
+  SmallVector<OperandRule> rules = {
+      {partialO, 5, /*unitStride=*/true},
+      {partialLse, 4, /*unitStride=*/false},
+      {partialScales, 5, /*unitStride=*/false},
+      {o, 4, /*unitStride=*/true},
+      {lse, 3, /*unitStride=*/false},
+      {scales, scalesRank, /*unitStride=*/scalesRank == 2}};
   if (failed(checkOperands(*this, rules)))
     return failure();
   // combine_c3
@@ -98,9 +100,8 @@ LogicalResult CombineOp::verify() {
     return emitOpError("expected 'o' of type f16, bf16, f32, f8E4M3FN, f8E5M2 "
                        "or, for pairs of f4E2M1FN, i8, got ")
            << outType;
-  if (scales.value && !isPaired && !elementTypeOf(scales.value).isF32())
-    return emitOpError("expected 'o_scales' of type f32, got ")
-           << elementTypeOf(scales.value);
+  if (scales.value && !isPaired && failed(checkScaleType(*this, scales)))
+    return failure();
   // combine_c9
   bool isScaled = getOutScaleAttr() || scales.value;
   if ((isFloat8(outType) || isPaired) != isScaled)
@@ -130,7 +131,7 @@ LogicalResult CombineOp::verify() {
         failed(extent.unify(partialLse, dim + 1)) ||
         failed(extent.unify(partialScales, dim + 1)) ||
         failed(extent.unify(o, dim)) || failed(extent.unify(lse, dim)) ||
-        failed(extent.unify(scales, dim)))
+        (scalesRank == 4 && failed(extent.unify(scales, dim))))
       return failure();
   }
   Extent valueDim(*this, "value dimension");

@@ -31,6 +31,14 @@ LogicalResult GlobalViewOp::verify() {
     return emitOpError("expected 1 to ")
            << getGroup().value_or(0) << " rows of a group in 'present', got "
            << static_cast<int64_t>(*present);
+  GlobalType type = getType();
+  if (Type element = type.getElementType();
+      getFirst() &&
+      (type.getRank() != 1 ||
+       (element.getIntOrFloatBitWidth() != 8 && !element.isInteger(32))))
+    return emitOpError("expected in tiles one element of 8 bits or i32 a row, "
+                       "got ")
+           << type;
   return verifyAlignment(*this, getType(), getAlignment());
 }
 
@@ -103,8 +111,8 @@ static LogicalResult verifyStoredRows(Operation *op, GlobalType dest,
   bool isPaired = isa<Float4E2M1FNType>(type) && stored.isInteger(8);
   if (isPaired && shape.size() == 2)
     shape.back() /= 2;
-  bool isRounded =
-      shape.size() == 1 && type.isF32() && isa<Float8E4M3FNType>(stored);
+  bool isRounded = shape.size() == 1 && type.isF32() &&
+                   isa<Float8E4M3FNType, Float8E8M0FNUType>(stored);
   return verifyRows(op, dest, shape, isPaired || isRounded ? stored : type,
                     /*allowPadding=*/true);
 }

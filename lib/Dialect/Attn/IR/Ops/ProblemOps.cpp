@@ -525,6 +525,8 @@ static LogicalResult checkExpectedKeys(AttentionOp op) {
 }
 
 LogicalResult AttentionOp::verify() {
+  NamedValue scales{"o_scales", getOScales()};
+  int64_t scalesRank = getScalesRank(scales, getKvSplits() ? 1 : 0);
   int64_t lead = getKvSplits() ? 1 : 0, tableRank = getPageIndptr() ? 1 : 2;
   // attention_c1, attention_c19, attention_c21, attention_c23, attention_c33,
   // attention_c37, attention_c38, attention_c41, attention_c42, attention_c44,
@@ -541,7 +543,7 @@ LogicalResult AttentionOp::verify() {
       {{"lse", getLse()},
        3 + lead + (getRowState() ? 1 : 0),
        /*unitStride=*/false},
-      {{"o_scales", getOScales()}, 4 + lead, /*unitStride=*/false},
+      {scales, scalesRank, /*unitStride=*/scalesRank == 2},
       {{"sinks", getSinks()}, 1, /*unitStride=*/true},
       {{"cu_seqlens_q", getCuSeqlensQ()}, 1, /*unitStride=*/true},
       {{"cu_seqlens_k", getCuSeqlensK()}, 1, /*unitStride=*/true},

@@ -296,6 +296,21 @@ LogicalResult PartitionLowering::lower(arith::ExtFOp op) {
   return success();
 }
 
+Value lowering::convertByte(ImplicitLocOpBuilder &b, Operation &op,
+                            Value operand, bool byIntegers) {
+  auto isByte = [](Type type) { return isa<Float8E4M3FNType>(type); };
+  if (auto narrow = dyn_cast<arith::TruncFOp>(op);
+      narrow && isByte(narrow.getType()))
+    return narrowToByte(b, operand, byIntegers);
+  if (auto wide = dyn_cast<arith::ExtFOp>(op);
+      wide && isByte(wide.getIn().getType()))
+    return widenByte(b, operand, byIntegers);
+  auto cast = dyn_cast<arith::BitcastOp>(op);
+  if (cast && (isByte(cast.getType()) || isByte(cast.getIn().getType())))
+    return operand;
+  return {};
+}
+
 Value lowering::lowerApproximate(ImplicitLocOpBuilder &b, Operation *op,
                                  Value operand) {
   auto call = [&](StringRef intrinsic, Value value) -> Value {

@@ -19,6 +19,11 @@ SmallVector<int64_t> lowering::registerCoordinates(const TileLayout &layout,
 FailureOr<ColumnKeys>
 lowering::getColumnKeys(Operation *op, const TileLayout &layout, bool quads) {
   ColumnKeys keys;
+  // Values of rows are one column.
+  if (layout.rank() == 1) {
+    keys.registers.assign(layout.numRegisters(), 0);
+    return keys;
+  }
   keys.registers = registerCoordinates(layout, 1);
   if (!quads)
     return keys;

@@ -355,6 +355,16 @@ void lowering::storeKept(ImplicitLocOpBuilder &b, Value value, Value pointer) {
 static Value gatherStored(ImplicitLocOpBuilder &b, const TileValue &tile,
                           ArrayRef<Value> scalars, ArrayRef<unsigned> registers,
                           Type stored, bool byIntegers) {
+  if (tile.elementType.isF32() && isa<Float8E8M0FNUType>(stored)) {
+    constexpr int64_t kMantissaBits = 23;
+    Value bits =
+        arith::BitcastOp::create(b, b.getI32Type(), scalars[registers.front()]);
+    return arith::TruncIOp::create(
+        b, b.getI8Type(),
+        arith::ShRUIOp::create(
+            b, bits, arith::ConstantIntOp::create(b, kMantissaBits, 32))
+            .getResult());
+  }
   if (tile.elementType.isF32() && stored.getIntOrFloatBitWidth() == 8)
     return narrowToByte(b, scalars[registers.front()], byIntegers);
   if (!isa<Float4E2M1FNType>(tile.elementType))

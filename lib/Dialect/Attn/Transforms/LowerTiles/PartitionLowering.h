@@ -63,6 +63,9 @@ struct ViewValue {
   /// rows are at equal distances. The first `present` rows of a group exist.
   int64_t group = 1, present = 1;
   Value members;
+  /// Rows are elements of a matrix in tiles, of which this is the first one,
+  /// i64, and `offset` its column; null where they are not.
+  Value tiledRow;
   /// Ops name rows below `rows` only.
   bool inBounds = false;
   /// Rows are in pages: rows of a page, the pool's pages (i32), elements from
@@ -76,7 +79,9 @@ struct ViewValue {
   Value front, back, skip;
 
   /// True if the address of a row is no sum of terms of its parts.
-  bool isScattered() const { return group != 1 || page != 0 || front; }
+  bool isScattered() const {
+    return group != 1 || page != 0 || tiledRow || front;
+  }
 };
 
 /// Number of elements of a type that are kept in one value.
@@ -96,6 +101,11 @@ SmallVector<Value> truncateTo8(ImplicitLocOpBuilder &b, ArrayRef<Value> scalars,
 /// f32 scalar, or null if `op` is none: upstream's lowerings of these ops call
 /// a library or cannot be selected.
 Value lowerApproximate(ImplicitLocOpBuilder &b, Operation *op, Value operand);
+
+/// Returns what a conversion of a scalar to or from f8E4M3FN becomes, which is
+/// an i8; null if `op` is none. `operand` is what it gets.
+Value convertByte(ImplicitLocOpBuilder &b, Operation &op, Value operand,
+                  bool byIntegers);
 
 /// A vector of two f32, which one instruction may compute with (f32x2), and its
 /// elements.

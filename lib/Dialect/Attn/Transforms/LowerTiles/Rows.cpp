@@ -445,6 +445,13 @@ static FailureOr<SmallVector<Value>> inlineScalars(PartitionLowering &lowering,
         mapping.map(inner.getResult(0), value);
         continue;
       }
+    if (inner.getNumOperands() == 1)
+      if (Value value = convertByte(
+              b, inner, mapping.lookupOrDefault(inner.getOperand(0)),
+              lowering.kernel.someTargetLacks(Capability::Fp8))) {
+        mapping.map(inner.getResult(0), value);
+        continue;
+      }
     Operation *copy = b.clone(inner, mapping);
     if (auto find = dyn_cast<FindKeyOp>(copy)) {
       mapping.map(inner.getResult(0), emitFoundKey(find));
@@ -471,7 +478,9 @@ LogicalResult PartitionLowering::lower(MapElementsOp op) {
   if (failed(keys))
     return failure();
   Value threadRow = threadCoordinate(layout, 0);
-  Value threadColumn = threadCoordinate(layout, 1, keys->threadStep);
+  Value threadColumn = layout.rank() == 1
+                           ? Value()
+                           : threadCoordinate(layout, 1, keys->threadStep);
   ImplicitLocOpBuilder b(op.getLoc(), op);
   SmallVector<Value> scalars = unpack(b, *source);
   SmallVector<Type> types(scalars.size(), source->elementType);
@@ -484,7 +493,9 @@ LogicalResult PartitionLowering::lower(MapElementsOp op) {
     b.setInsertionPointToEnd(branch.elseBlock());
   }
   Value rowBase = arith::AddIOp::create(b, op.getRow(), threadRow);
-  Value columnBase = arith::AddIOp::create(b, op.getColumn(), threadColumn);
+  Value columnBase = op.getColumn();
+  if (threadColumn)
+    columnBase = arith::AddIOp::create(b, columnBase, threadColumn);
   SmallVector<int64_t> rows = registerCoordinates(layout, 0);
   SmallVector<Value> results;
   Block &body = op.getBody().front();

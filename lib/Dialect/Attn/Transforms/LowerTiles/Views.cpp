@@ -1,12 +1,13 @@
 //===- Views.cpp - Views of global memory and where their rows are --------===//
 //
 // Rows at equal distances have addresses that are sums, most of which do not
-// depend on the loop (threadBase, rowBytes). Rows of groups and of pages are
-// placed one by one.
+// depend on the loop (threadBase, rowBytes). Rows of groups, of pages and of
+// matrices in tiles are placed one by one.
 //
 //===----------------------------------------------------------------------===//
 
 #include "PartitionLowering.h"
+#include "attn/Dialect/Attn/IR/ScaleOffsets.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Dominance.h"
 #include "llvm/Support/MathExtras.h"
@@ -28,6 +29,7 @@ LogicalResult PartitionLowering::lower(GlobalViewOp op) {
                 type,
                 op};
   kernel.views[op.getResult()].inBounds = op.getInBounds();
+  kernel.views[op.getResult()].tiledRow = op.getFirst();
   if (std::optional<uint64_t> group = op.getGroup()) {
     kernel.views[op.getResult()].group = *group;
     kernel.views[op.getResult()].members = op.getMembers();
@@ -199,6 +201,32 @@ PartitionLowering::placeRow(ImplicitLocOpBuilder &b, const ViewValue &view,
   if (column)
     elements = arith::AddIOp::create(b, elements, wide(column));
   Value row = position, stride = view.stride;
+  // Only some rows of a group may exist.
+  auto hideMembers = [&] {
+    if (view.present == view.group)
+      return;
+    Value member = arith::RemUIOp::create(b, position, constant(view.group));
+    Value isThere = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, member,
+                                          constant(view.present));
+    place.exists =
+        place.exists
+            ? arith::AndIOp::create(b, place.exists, isThere).getResult()
+            : isThere;
+  };
+  if (view.tiledRow) {
+    Value column = elements;
+    if (view.group != 1) {
+      row = arith::DivUIOp::create(b, position, constant(view.group));
+      Value member = arith::RemUIOp::create(b, position, constant(view.group));
+      column = arith::AddIOp::create(b, column, times(member, view.members));
+      hideMembers();
+    }
+    row = arith::AddIOp::create(b, wide(row), view.tiledRow);
+    place.address = LLVM::GEPOp::create(
+        b, view.base.getType(), b.getI8Type(), view.base,
+        ValueRange{emitScaleTileOffset(b, row, column, stride)});
+    return place;
+  }
   if (view.page != 0) {
     Value entry = arith::DivUIOp::create(b, position, constant(view.page));
     // The first entry belongs to every sequence that has rows.
@@ -220,15 +248,7 @@ PartitionLowering::placeRow(ImplicitLocOpBuilder &b, const ViewValue &view,
     row = arith::RemUIOp::create(b, position, constant(view.page));
   } else {
     row = arith::DivUIOp::create(b, position, constant(view.group));
-    if (view.present < view.group) {
-      Value member = arith::RemUIOp::create(b, position, constant(view.group));
-      Value isThere = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
-                                            member, constant(view.present));
-      place.exists =
-          place.exists
-              ? arith::AndIOp::create(b, place.exists, isThere).getResult()
-              : isThere;
-    }
+    hideMembers();
     // As many members as rows, less those of the groups in front: no
     // remainder, and a term in which rows of a thread differ by constants.
     elements =

@@ -15,7 +15,7 @@ def Attn_AsyncGroups : Resource<"::mlir::attn::AsyncGroups">;
 
 let opDocGroup = Attn_CopyGroup in {
 
-def Attn_GlobalViewOp : Attn_Op<"global_view", [Pure]> {
+def Attn_GlobalViewOp : Attn_Op<"global_view", [Pure, AttrSizedOperandSegments]> {
   let summary = "rows of global memory, from a pointer, a count and a stride";
   let description = [{
     Row `r` (0 <= r < rows) starts `offset + r * stride` elements after `base`.
@@ -27,15 +27,24 @@ def Attn_GlobalViewOp : Attn_Op<"global_view", [Pure]> {
     their query. With `present` = H at most G only rows with `r mod G < H` exist.
     With `in_bounds` no op names a row from `rows` on.
 
+    With `tiles` row `r` is an element of a matrix of 8-bit elements in tiles of 128
+    rows and 4 columns, the layout 128x4 of scales: the one in row `first + r` and
+    column `offset`, or with groups in row `first + r / G` and column `offset + (r mod
+    G) * members`. Row `i`, column `c` of the matrix is at `(i / 128) * 128 * stride + (c
+    / 4) * 512 + (i mod 32) * 16 + (i / 32 mod 4) * 4 + c mod 4` elements after `base`. In a
+    view of i32 a row is four columns from a multiple of four on.
+
     Undefined behaviour: a row start that does not have the stated alignment;
     rows outside the allocation; with `in_bounds` an op that names a row from
-    `rows` on.
+    `rows` on; in tiles of i32 a column that is no multiple of four.
 
     Example:
 
     ```mlir
     func.func @view(%p: !llvm.ptr<1>, %off: i64, %n: i32, %stride: i64) {
       %g = attn.global_view %p[%off] rows %n stride %stride {alignment = 16 : i64} : !attn.global<?x128xf16>
+      %first = arith.constant 256 : i64
+      %scales = attn.global_view %p[%off] rows %n stride %stride tiles %first : !attn.global<?xf8E4M3FN>
       return
     }
     ```
@@ -46,6 +55,7 @@ def Attn_GlobalViewOp : Attn_Op<"global_view", [Pure]> {
     Arg<I32, "number of rows that exist">:$rows,
     Arg<I64, "elements from one row to the next, or from one group to the next">:$stride,
     Arg<Optional<I64>, "elements from one member of a group to the next">:$members,
+    Arg<Optional<I64>, "of a matrix in tiles the row that is row 0">:$first,
     Described<OptionalAttr<I64Attr>, "bytes by which each row's first address is divisible; without it an element's">:$alignment,
     Described<OptionalAttr<I64Attr>, "rows of a group">:$group,
     Described<OptionalAttr<I64Attr>, "rows of a group that exist; without it all">:$present,
@@ -53,7 +63,7 @@ def Attn_GlobalViewOp : Attn_Op<"global_view", [Pure]> {
   let results = (outs Res<Attn_GlobalType, "the view">:$result);
   let assemblyFormat = [{
     $base `[` $offset `]` `rows` $rows `stride` $stride (`members` $members^)?
-    attr-dict `:` type($result)
+    (`tiles` $first^)? attr-dict `:` type($result)
   }];
   let builders = [
     // Rows at equal distances.
@@ -61,7 +71,7 @@ def Attn_GlobalViewOp : Attn_Op<"global_view", [Pure]> {
       "::mlir::Value":$offset, "::mlir::Value":$rows, "::mlir::Value":$stride,
       "::mlir::IntegerAttr":$alignment), [{
       build($_builder, $_state, result, base, offset, rows, stride,
-            /*members=*/::mlir::Value(), alignment, /*group=*/::mlir::IntegerAttr(),
+            /*members=*/::mlir::Value(), /*first=*/::mlir::Value(), alignment, /*group=*/::mlir::IntegerAttr(),
             /*present=*/::mlir::IntegerAttr(), /*in_bounds=*/::mlir::UnitAttr());
     }]>];
   let hasVerifier = 1;

@@ -130,6 +130,8 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     `out_group = N` each N columns of a row of an 8-bit o have a scale of their own,
     which the op writes: `o_scales[b,h,i,c] = max_j |o[b,h,i,j]| / M` over the columns
     j of group c, 1 where that is 0, and o is divided by it before it is rounded.
+    Scales of f8E8M0FNU are the least powers of two that are no less than that, of
+    2^-126 to 2^126, so that no finite number exceeds M.
     An o of i8, (B, H, Nq, Dv / 2), has two numbers of f4E2M1FN in a byte, that of the
     column with the even index in its lower half. It stands beside `out_group = 16` and
     scales of f8E4M3FN (nvfp4): `o_scales[b,h,i,c]` is the f8E4M3FN nearest to
@@ -137,6 +139,11 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     is 0; `out_scale`, 1 without it, multiplies o before that. So it stands for
     `o[..., j] * o_scales[..., j / 16] / out_scale`. What is beyond a largest number
     becomes that one; a group with a NaN has unspecified numbers.
+    Scales of 8 bits may be a matrix in tiles of 128 rows and 4 columns, (R, C), the
+    layout 128x4 that block-scaled products read (see `attn.global_view`): row
+    `b Nq + i` and column `h Dv / N + c` have what is `o_scales[b,h,i,c]` else, so that
+    the tokens of all heads are the rows of a product. R is B Nq and C is H Dv / N, each
+    padded to whole tiles; what is padding is not written.
     With `kv_splits` and an o of f16 `out_scales(%o_scales)`, (S, B, H, Nq, G), says what
     one unit of o stands for in each of G groups of neighbouring columns, as many in each,
     of each row, for all runs of all rows: a power of two, by which the group's largest
@@ -245,7 +252,7 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     /*attention_c7, attention_c57*/
     Arg<Optional<Attn_ShapedOperand>, "log-sum-exp, (B, H, Nq), f32; with `row_state` maxima and sums, (B, H, Nq, 2)">:$lse,
     /*attention_c45, attention_c46, attention_c48, attention_c53*/
-    Arg<Optional<Attn_ShapedOperand>, "what units of each row of o stand for, (B, H, Nq, Dv / N), f32, or f8E4M3FN beside an o of i8; of a partial result (S, B, H, Nq, G), f32">:$o_scales,
+    Arg<Optional<Attn_ShapedOperand>, "what units of each row of o stand for, (B, H, Nq, Dv / N), f32 or f8E8M0FNU, or f8E4M3FN beside an o of i8, or of 8 bits (R, C) in tiles; of a partial result (S, B, H, Nq, G), f32">:$o_scales,
     /*attention_c19*/
     Arg<Optional<Attn_ShapedOperand>, "one extra logit for each head, (H), f32">:$sinks,
     /*attention_c20, attention_c21, attention_c22*/
@@ -442,7 +449,7 @@ def Attn_CombineOp : Attn_Op<"combine", [
     Arg<Attn_ShapedOperand, "partial outputs, (S, B, H, Nq, Dv), f32, bf16 or f16">:$partial_o,
     Arg<Attn_ShapedOperand, "partial log-sum-exps, (S, B, H, Nq), f32">:$partial_lse,
     /*combine_c10, combine_c12*/
-    Arg<Variadic<Attn_ShapedOperand>, "beside partial outputs of f16 their scales, (S, B, H, Nq, G), f32; o, (B, H, Nq, Dv); lse, (B, H, Nq), f32, where it is wanted; with `out_group` o_scales, (B, H, Nq, Dv / N), f32, or f8E4M3FN beside an o of i8">:$others,
+    Arg<Variadic<Attn_ShapedOperand>, "beside partial outputs of f16 their scales, (S, B, H, Nq, G), f32; o, (B, H, Nq, Dv); lse, (B, H, Nq), f32, where it is wanted; with `out_group` o_scales, as beside `attn.attention`">:$others,
     /*combine_c9*/
     Described<OptionalAttr<F32Attr>, "factor of the output">:$out_scale,
     /*combine_c11*/

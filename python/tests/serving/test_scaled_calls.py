@@ -1,0 +1,112 @@
+"""Outputs with scales of `attn.decode`, `attn.mla_decode` and `attn.prefill`, on the simulator."""
+
+import attn
+import numpy as np
+import pytest
+from attn.launch import host_arrays
+from test_decode import DIM, HEADS, VALUES, attend, attend_latent, check, make_batch, make_latent, refuse
+from test_decode_narrow import from_e4m3
+from test_prefill import attend_packed, pack
+
+
+@pytest.fixture(autouse=True)
+def without_gpu(monkeypatch):
+    """Arrays go to the simulator, also where there is a GPU."""
+    monkeypatch.setattr(host_arrays, "has_device", lambda: False)
+
+
+def check_groups(o, scales, want, group):
+    """Numbers of e4m3 in units of scales."""
+    assert scales.dtype == np.float32 and scales.shape == (*want.shape[:-1], want.shape[-1] // group)
+    np.testing.assert_allclose(from_e4m3(o) * scales.repeat(group, -1), want, rtol=0.07, atol=4e-3)
+
+
+def check_pairs(o, scales, want, factor=1.0):
+    """Numbers of f4E2M1FN, two in a byte."""
+    assert o.dtype == np.uint8 and o.shape == (*want.shape[:-1], want.shape[-1] // 2)
+    most = np.abs(want.reshape(*want.shape[:-1], -1, 16)).max(-1).repeat(16, -1)
+    assert (abs(attn.unpack_nvfp4(o, scales, factor) - want) <= 0.18 * most + 2e-3).all()
+
+
+def test_decode():
+    batch = make_batch([100, 0, 17])
+    want, log = attend(*batch)
+    o, lse, scales = attn.decode(*batch, out_group=DIM // 2, lse=True)
+    check_groups(o, scales, want, DIM // 2)
+    check([lse], [log])
+    o, scales = attn.decode(*batch, out_type="f4E2M1FN", out_group=16, out_scale=3.0, kv_splits=3)
+    check_pairs(o, scales, want, 3.0)
+
+
+def test_several_queries():
+    batch = make_batch([100, 33], queries=3)
+    want = attend(*batch)[0]
+    check_pairs(*attn.decode(*batch, out_type="f4E2M1FN", out_group=16), want)
+
+
+def test_latent():
+    q, pool, table, lengths = make_latent([100, 0, 17])
+    want = attend_latent(q, pool, table, lengths, 0.125)[0]
+    options = {"value_dim": VALUES, "scale": 0.125}
+    check_groups(*attn.mla_decode(q, pool, table, lengths, out_group=32, **options), want, 32)
+
+
+def test_prefill():
+    """Rows behind the last sequence are NaN, those of scales too."""
+    q, counts = pack([33, 0, 17], spare=3)
+    batch = make_batch([100, 0, 17])[1:]
+    want = attend_packed(q, counts, *batch)[0]
+    o, scales = attn.prefill(q, *batch, counts, max_seqlen_q=33, out_group=DIM)
+    check_groups(o[:50], scales[:50], want, DIM)
+    assert o.shape == q.shape and (o[50:] == 0xFF).all() and np.isnan(scales[50:]).all()
+    o, scales = attn.prefill(q, *batch, counts, max_seqlen_q=33, out_type="f4E2M1FN", out_group=16)
+    check_pairs(o[:50], scales[:50], want)
+
+
+def test_no_queries():
+    batch = make_batch([17])
+    empty = (batch[0][:0], *batch[1:3], batch[3][:0], batch[4][:0])
+    o, scales = attn.decode(*empty, out_type="f4E2M1FN", out_group=16)
+    assert o.shape == (0, HEADS, DIM // 2) and scales.shape == (0, HEADS, DIM // 16)
+
+
+def test_refusals():
+    batch = make_batch([17])
+    refuse("out_group: expected a divisor of 64 columns, got 40", attn.decode, *batch, out_group=40)
+    refuse("out_group: expected none with an output of f32", attn.decode, *batch,
+           out_type="float32", out_group=16)  # fmt: skip
+    refuse("out_group: expected 16 columns, of which", attn.decode, *batch,
+           out_type="f4E2M1FN", out_group=32)  # fmt: skip
+    refuse("out_group: expected 16 with an output of f4E2M1FN, got none", attn.decode, *batch,
+           out_type="f4E2M1FN")  # fmt: skip
+    refuse("out_scale: expected none beside scales of the output", attn.decode, *batch,
+           out_scale=2.0, out_group=16)  # fmt: skip
+    refuse("pad: expected none beside out_group", attn.decode, *batch, pad=True, out_group=16)
+    refuse('tensor "out": expected a tensor to write to, as the other output', attn.decode, *batch,
+           out_scales=np.zeros((1, HEADS, 4), np.float32))  # fmt: skip
+    q, counts = pack([3])
+    refuse("run_keys: expected none beside scales of the output in attn.prefill", attn.prefill, q,
+           *batch[1:], counts, max_seqlen_q=3, run_keys=64, out_group=DIM)  # fmt: skip
+    for name, value in (("out_type", "float32"), ("out_group", 16)):
+        refuse(f"{name}: expected none beside out, whose own it is", attn.decode, *batch,
+               out=batch[0], **{name: value})  # fmt: skip
+
+
+def test_tensors_of_torch():
+    """Those of the host go through the operators, also into the caller's."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    batch = make_batch([100, 17])
+    want = attend(*batch)[0]
+    tensors = [torch.from_numpy(each) for each in batch]
+    o, scales = attn.decode(*tensors, out_type="f4E2M1FN", out_group=16)
+    assert o.dtype == torch.uint8 and scales.dtype == torch.float8_e4m3fn
+    check_pairs(o.numpy(), scales.view(torch.uint8).numpy(), want)
+    out, units = torch.empty_like(o), torch.empty_like(scales)
+    got = attn.decode(*tensors, out=out, out_scales=units)
+    assert got[0] is out and got[1] is units
+    assert torch.equal(out, o) and torch.equal(units.view(torch.uint8), scales.view(torch.uint8))
+    o, lse, scales = attn.decode(*tensors, out_group=DIM, lse=True)
+    assert o.dtype == torch.float8_e4m3fn
+    check_groups(o.view(torch.uint8).numpy(), scales.numpy(), want, DIM)
+    with pytest.raises(attn.ArgumentTypeError, match='"out_scales": expected a torch tensor as q'):
+        attn.decode(*tensors, out=out, out_scales=batch[0])
