@@ -512,6 +512,14 @@ def test_another_driver_in_the_process(tmp_path):
     assert f"expected no CUDA driver in the process yet, got {tmp_path}/libcuda.so.1" in ran.stderr
 
 
+def test_without_proc(monkeypatch):
+    def read_nothing(path, *_, **__):
+        raise FileNotFoundError(path)
+
+    monkeypatch.setattr(pathlib.Path, "read_text", read_nothing)
+    assert stand_in._find_other(FOLDER / "libcuda.so.1") is None
+
+
 def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
     """A folder takes its place that goes with the process."""
     (tmp_path / "file").touch()
