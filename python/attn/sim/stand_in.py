@@ -191,7 +191,12 @@ def load() -> StandIn:
 
 def _find_other(path: pathlib.Path) -> str | None:
     """The file of a CUDA driver that is loaded, other than this one."""
-    for line in pathlib.Path("/proc/self/maps").read_text().splitlines():
+    try:
+        lines = pathlib.Path("/proc/self/maps").read_text().splitlines()
+    except OSError:
+        # A container may have no /proc.
+        return None
+    for line in lines:
         mapped = line.split(maxsplit=5)[5:]
         name = pathlib.Path(mapped[0]) if mapped else pathlib.Path()
         if name.name.startswith("libcuda.so") and not (name.exists() and name.samefile(path)):

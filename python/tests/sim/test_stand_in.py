@@ -454,8 +454,11 @@ def test_attn_run(tmp_path, monkeypatch, capsys):
 #: Calls the runtime as host code of CuTe DSL does: the fatbin has machine code, a file its PTX.
 CUTE = """
 import struct
-code = b"\\x7fELF" + b"\\0.text.increment\\0"
-code += bytes(-len(code) % 8)
+# An ELF file of two sections: the kernel's, and that of their names.
+names = b"\\0.text.increment\\0".ljust(24, b"\\0")
+section = lambda name, at, size: struct.pack("<I20xQQ24x", name, at, size)
+code = b"\\x7fELF".ljust(40, b"\\0") + struct.pack("<Q10x3H", 64 + len(names), 64, 2, 1)
+code += names + section(1, 0, 0) + section(0, 64, len(names))
 entry = struct.pack("<HHIQ", 2, 0x101, 64, len(code)) + bytes(12) + struct.pack("<I", 90) + bytes(32)
 image = struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entry) + len(code)) + entry + code
 library, value, device = c_void_p(), ctypes.c_int(), ctypes.c_int(7)
@@ -507,6 +510,14 @@ def test_another_driver_in_the_process(tmp_path):
     given = {"PYTHONPATH": str(pathlib.Path(stand_in.__file__).parents[2])}
     ran = run(program, **given)
     assert f"expected no CUDA driver in the process yet, got {tmp_path}/libcuda.so.1" in ran.stderr
+
+
+def test_without_proc(monkeypatch):
+    def read_nothing(path, *_, **__):
+        raise FileNotFoundError(path)
+
+    monkeypatch.setattr(pathlib.Path, "read_text", read_nothing)
+    assert stand_in._find_other(FOLDER / "libcuda.so.1") is None
 
 
 def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
