@@ -81,8 +81,8 @@ struct TensorTile {
 struct WsTmemMemory {
   /// K and V may share a ring.
   Ring q, k, v;
-  /// The same rings with the maps of rotated columns, where q and k have these
-  /// in tensors of their own; else without.
+  /// Those of q and k with the maps of rotated columns, where these are tensors
+  /// of their own; else without.
   Ring qRope, kRope;
   SmallVector<TensorTile, kMostTmemTiles> tiles;
   /// The parts in which probabilities are handed on, in order.

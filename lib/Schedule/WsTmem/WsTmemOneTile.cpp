@@ -29,6 +29,23 @@ static Value getQuerySlice(WsTmemKernel &shared, Value i) {
 // Loads
 //===----------------------------------------------------------------------===//
 
+/// Starts to load the slices of the tile's queries into the slots of `all`.
+static void loadQueries(WsTmemKernel &shared, Slot all) {
+  const WsTmemMemory &memory = shared.memory;
+  int64_t columns = getSliceColumns(shared.facts, shared.plan);
+  int64_t values = shared.facts.valueDim;
+  for (int64_t i = 0, e = countKeySlices(shared.facts, shared.plan); i < e;
+       ++i) {
+    // Rotated columns in a tensor of their own come after those of the values.
+    int64_t first = i * columns;
+    bool isApart = memory.qRope.map && first >= values;
+    startLoad(shared.walk, isApart ? memory.qRope : memory.q,
+              getQuerySlice(shared, shared.context.i32(i)), all.getToken(),
+              shared.tile.at.head, shared.walk.cluster.row,
+              shared.context.i32(isApart ? first - values : first));
+  }
+}
+
 void attn::loadSlices(WsTmemKernel &shared) {
   ImplicitLocOpBuilder &b = shared.b;
   Control &control = shared.control;
@@ -59,25 +76,6 @@ void attn::loadSlices(WsTmemKernel &shared) {
   Pipe query(control, q.channel, kLoader);
   KeyPipes kv(control, memory, kLoader);
 
-  // Where a slice of the rows of Q or K is: maybe in a tensor of rotated
-  // columns, which come after those of the values.
-  auto findSlice = [&](int64_t i, const Ring &ring,
-                       const Ring &rope) -> std::pair<const Ring &, int64_t> {
-    int64_t first = i * columns, values = shared.facts.valueDim;
-    if (rope.map && first >= values)
-      return {rope, first - values};
-    return {ring, first};
-  };
-  auto loadQueries = [&] {
-    Slot all = query.take();
-    for (int64_t i = 0; i < slices; ++i) {
-      auto [ring, first] = findSlice(i, q, memory.qRope);
-      startLoad(walk, ring, getQuerySlice(shared, shared.context.i32(i)),
-                all.getToken(), tile.at.head, walk.cluster.row,
-                shared.context.i32(first));
-    }
-    all.release();
-  };
   // Calls `body` with `from`, and so on by `step` up to `to`. Wide heads have
   // so many slots of a block that they are filled in a loop.
   bool isWide = hasWideHeads(shared.facts, shared.plan);
@@ -113,7 +111,9 @@ void attn::loadSlices(WsTmemKernel &shared) {
   shared.forTiles(/*number=*/0, [&] {
     shared.ifBlocks([&] {
       // All of the queries are waited for before the first slice of keys.
-      loadQueries();
+      Slot queries = query.take();
+      loadQueries(shared, queries);
+      queries.release();
       loadKeys(zero);
       // Keys and values come in the order in which they are multiplied with.
       Value last = shared.getLastTrip();
@@ -152,6 +152,33 @@ static void multiplySlice(WsTmemKernel &shared, Value i, Slot keys,
                        /*first=*/IntegerAttr(), shared.plan.getPair());
 }
 
+/// Calls `body` with the number of each slice, i32, whether there was one
+/// before it, i1, and how many of its columns are multiplied.
+static void forSlices(WsTmemKernel &shared,
+                      function_ref<void(Value, Value, int64_t)> body) {
+  ImplicitLocOpBuilder &b = shared.b;
+  int64_t slices = countKeySlices(shared.facts, shared.plan);
+  int64_t columns = getSliceColumns(shared.facts, shared.plan);
+  int64_t lastDepth = getKeyDepth(shared.facts) - (slices - 1) * columns;
+  int64_t first = 0;
+  // The thread has no registers for the descriptors of many slices.
+  if (hasWideHeads(shared.facts, shared.plan)) {
+    first = lastDepth == columns ? slices : slices - 1;
+    Value zero = shared.context.i32(0);
+    shared.control.forRange(
+        zero, shared.context.i32(first),
+        [&](Value i) {
+          body(i, arith::CmpIOp::create(b, arith::CmpIPredicate::ne, i, zero),
+               columns);
+        },
+        keepRolled);
+  }
+  for (int64_t i = first; i < slices; ++i)
+    body(shared.context.i32(i),
+         arith::ConstantIntOp::create(b, i == 0 ? 0 : 1, 1),
+         i + 1 == slices ? lastDepth : columns);
+}
+
 /// Starts the product of the probabilities of the keys from `first` on and a
 /// slot of their values, which is added to the results if `adds` is true.
 static void multiplyPart(WsTmemKernel &shared, int64_t first, Slot values,
@@ -176,7 +203,6 @@ void attn::multiplySlices(WsTmemKernel &shared) {
   Control &control = shared.control;
   const WsTmemMemory &memory = shared.memory;
   const TensorTile &tile = memory.tiles.front();
-  int64_t slices = countKeySlices(shared.facts, shared.plan);
   int64_t partKeys = getPartKeys(shared.facts, shared.plan);
   Pipe query(control, memory.q.channel, kMultiplier);
   KeyPipes kv(control, memory, kMultiplier);
@@ -186,31 +212,12 @@ void attn::multiplySlices(WsTmemKernel &shared) {
   Value zero = shared.context.i32(0), one = shared.context.i32(1);
 
   // Slots of keys are handed back one by one, and all scores at once.
-  int64_t columns = getSliceColumns(shared.facts, shared.plan),
-          lastDepth = getKeyDepth(shared.facts) - (slices - 1) * columns;
   auto multiplyKeys = [&](Slot slot) {
-    auto multiply = [&](Value i, Value adds, int64_t depth) {
+    forSlices(shared, [&](Value i, Value adds, int64_t depth) {
       Slot keys = kv.keys().take();
       multiplySlice(shared, i, keys, tile.getScores(b, slot), adds, depth);
       keys.release();
-    };
-    int64_t first = 0;
-    // The thread has no registers for the descriptors of many slices.
-    if (hasWideHeads(shared.facts, shared.plan)) {
-      first = lastDepth == columns ? slices : slices - 1;
-      control.forRange(
-          zero, shared.context.i32(first),
-          [&](Value i) {
-            multiply(
-                i, arith::CmpIOp::create(b, arith::CmpIPredicate::ne, i, zero),
-                columns);
-          },
-          keepRolled);
-    }
-    for (int64_t i = first; i < slices; ++i)
-      multiply(shared.context.i32(i),
-               arith::ConstantIntOp::create(b, i == 0 ? 0 : 1, 1),
-               i + 1 == slices ? lastDepth : columns);
+    });
   };
   // Probabilities come in parts of several slots of values each. The softmax
   // has rescaled the results before it wrote the first ones.

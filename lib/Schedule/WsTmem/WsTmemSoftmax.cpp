@@ -462,7 +462,7 @@ FinalRows Softmax::finish(Rows &rows) {
       emitFinalRows(shared.tile, rows.m, rows.l,
                     roundsLargest() ? rows.largest->get() : Value());
   auto storeLSE = [&] { emitLSE(shared.tile, final.m, final.l, views); };
-  // Of CTAs that have the same rows the first one does for all.
+  // One of the CTAs that have the same rows does for all.
   if (views && shared.dividesResults())
     control.ifThen(arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                          shared.rank, shared.context.i32(0)),
