@@ -320,7 +320,7 @@ void attn::applyProblem(const Problem &given, sim::HarnessOptions &options) {
     }
     if (!problem.sequenceMajor && !problem.openStrides)
       return;
-    // Of strides that a launch gives, whole pieces of 16 bytes are expected.
+    // A launch's strides are expected to be whole pieces of 16 bytes.
     int64_t pitch = llvm::alignTo(columns, kGap);
     int64_t step = heads * pitch + (problem.openStrides ? kGap : 0);
     sizes[prefix + ".stride0"] = rows * step;

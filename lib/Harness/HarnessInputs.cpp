@@ -330,15 +330,6 @@ Error TensorMaker::propagateSizes(const AttentionProblem &problem) {
   return Error::success();
 }
 
-/// Returns the elements that strides which the launch decides are multiples of
-/// (docs/LaunchRecord.md).
-static int64_t getStrideUnit(const TensorArgument &tensor) {
-  constexpr int64_t alignment = 16;
-  return llvm::is_contained({"q", "k", "v", "o", "partial_o"}, tensor.name)
-             ? alignment / getByteWidth(tensor.dtype)
-             : 1;
-}
-
 /// Checks that all sizes are known, and makes open strides row-major, or
 /// column-major in the last two dimensions if columns are known to be
 /// contiguous. The bytes that the tensor spans.
@@ -350,9 +341,8 @@ Expected<uint64_t> TensorMaker::finish(TensorArgument &tensor) {
                                ".dim" + Twine(axis) + "\"");
   int64_t next = 1;
   size_t rank = tensor.shape.size();
-  const LaunchTensor &declared =
-      record.tensors[*record.findTensor(tensor.name)];
-  int64_t unit = getStrideUnit(tensor);
+  const auto &declared = record.tensors[*record.findTensor(tensor.name)];
+  int64_t unit = getStrideUnit(tensor.name, getByteWidth(tensor.dtype));
   if (rank >= 2 && tensor.strides[rank - 2] == 1 &&
       tensor.strides[rank - 1] == kDynamicSize)
     next = std::max<int64_t>(tensor.shape[rank - 2], 1);

@@ -25,3 +25,10 @@ Error sim::checkShape(StringRef name, ArrayRef<int64_t> shape,
   return createStringError("reference: \"" + name + "\": expected shape " +
                            printShape(expected) + ", got " + printShape(shape));
 }
+
+int64_t sim::getStrideUnit(llvm::StringRef name, unsigned width) {
+  constexpr int64_t alignment = 16;
+  return llvm::is_contained({"q", "k", "v", "o", "partial_o"}, name)
+             ? alignment / width
+             : 1;
+}

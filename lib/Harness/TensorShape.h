@@ -17,6 +17,10 @@ std::string printShape(llvm::ArrayRef<int64_t> extents);
 llvm::Error checkShape(llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
                        llvm::ArrayRef<int64_t> expected);
 
+/// Returns how many elements of `width` bytes the strides of a tensor that the
+/// launch decides are multiples of (docs/LaunchRecord.md).
+int64_t getStrideUnit(llvm::StringRef name, unsigned width);
+
 } // namespace mlir::attn::sim
 
 #endif // ATTN_LIB_HARNESS_TENSORSHAPE_H

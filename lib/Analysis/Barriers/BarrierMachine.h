@@ -285,7 +285,6 @@ private:
   std::optional<Affine> computeCounts(Operation *op, ArrayRef<Affine> args);
   std::optional<Affine> computeSum(Operation *op, ArrayRef<Affine> args);
   std::optional<Affine> readGlobal(const Step &step, ArrayRef<Affine> args);
-  Affine settle(const Affine &sum) const;
   Affine nameOutcome(Operation *op, ArrayRef<Affine> args);
   std::optional<Affine> computeOpen(const Step &step, ArrayRef<Affine> args);
   void setOpenResult(Warp &warp, const Step &step);
@@ -306,7 +305,6 @@ private:
                     const Facts &known);
   Affine getArgument(unsigned argument);
   void forget(llvm::function_ref<bool(uint32_t)> isForgotten);
-  bool isUsed(const Warp &warp, const Step &step) const;
 
   // Barriers (BarrierPhases.cpp).
   bool getBarrier(Warp &warp, const Step &step, uint32_t &number);

@@ -308,9 +308,3 @@ bool Machine::isTile(const Warp &warp, Slot slot) {
   fail(warp.pc, kUnlikeTiles.str());
   return false;
 }
-
-/// Whether anything takes what a step computes.
-bool Machine::isUsed(const Warp &warp, const Step &step) const {
-  return step.dst == kNoSlot || step.code != Code::Compute ||
-         program->getLive(warp.cta, warp.pc + 1).test(step.dst);
-}

@@ -215,9 +215,10 @@ struct Decision {
   bool operator==(const Decision &other) const { return op == other.op; }
 };
 
-/// Whether an op only says where something is, so that a run need not go on
-/// twice for its outcomes: a number that others are divided and multiplied by,
-/// or a choice between a number and its place from the other end.
+/// Returns true if an op only says where something is, so that a run need not
+/// go on twice for its outcomes: a number that others are divided and
+/// multiplied by, or a choice between a number and its place from the other
+/// end.
 bool isPlaceOnly(Operation *op);
 
 /// The decision that an op makes of a value, if it does nothing else.

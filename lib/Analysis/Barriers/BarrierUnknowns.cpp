@@ -191,9 +191,15 @@ static bool isLowestBit(Operation *op) {
   return isa<arith::TruncIOp>(op) && op->getResult(0).getType().isInteger(1);
 }
 
+/// True if someone reads what a step of `warp` computes.
+static bool isUsed(const Program &program, const Warp &warp, const Step &step) {
+  return step.dst == kNoSlot || step.code != Code::Compute ||
+         program.getLive(warp.cta, warp.pc + 1).test(step.dst);
+}
+
 /// Asks what a step depends on; true if all of it is known.
 bool Machine::answer(Warp &warp, const Step &step) {
-  if (!isUsed(warp, step) || step.isNamed)
+  if (!isUsed(*program, warp, step) || step.isNamed)
     return true;
   SmallVector<Affine, 3> args;
   for (Slot slot : step.args) {
@@ -392,7 +398,7 @@ std::optional<Affine> Machine::readGlobal(const Step &step,
 
 /// A sum that can be but one number is that number, so that products and
 /// quotients by it are known.
-Affine Machine::settle(const Affine &sum) const {
+static Affine settle(const Facts &facts, const Affine &sum) {
   if (sum.isConstant())
     return sum;
   auto numbers = facts.findNumbers();
@@ -433,7 +439,7 @@ std::optional<Affine> Machine::computeOpen(const Step &step,
   SmallVector<Affine, 3> args(given);
   if (isa_and_nonnull<arith::MulIOp, arith::DivUIOp>(step.op) &&
       args.size() == 2 && !args[0].isConstant())
-    args[1] = settle(args[1]);
+    args[1] = settle(facts, args[1]);
   if (step.code == Code::Count) {
     // Few bits wrap around soon.
     if (getWidth(cast<scf::ForOp>(step.op).getLowerBound().getType()) < 32)
@@ -504,7 +510,7 @@ void Machine::setOpenResult(Warp &warp, const Step &step) {
     args.push_back(value.value_or(Affine()));
   }
   std::optional<Affine> result;
-  if (isKnown && isUsed(warp, step))
+  if (isKnown && isUsed(*program, warp, step))
     result = computeOpen(step, args);
   if (result)
     return setOpen(warp, step.dst, *result);
