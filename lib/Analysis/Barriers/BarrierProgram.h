@@ -100,8 +100,8 @@ struct Step {
   /// partition, in the other CTA. Of waits for stores: only until they have
   /// read. Of initialisations: a fence stands behind them.
   bool flag = false;
-  /// Of a computation that says where a tile is and not how long it takes: its
-  /// outcome is a number with a name, of which is known what it lies between.
+  /// Marks a computation that says where a tile is and not how long it takes:
+  /// its outcome has a name, of which is known what it lies between.
   bool isNamed = false;
   /// Both CTAs of a pair take part. Bytes of fills count at its first CTA;
   /// products and columns of tensor memory are of both.
@@ -215,9 +215,9 @@ struct Decision {
   bool operator==(const Decision &other) const { return op == other.op; }
 };
 
-/// Whether an op only says where something is, so that a run need not go on
-/// twice for its outcomes: a number that others are divided and multiplied by,
-/// or a choice between a number and its place from the other end.
+/// Returns true if an op only says where something is, so that a run need not
+/// go on twice for its outcomes: a number that others are divided and multiplied
+/// by, or a choice between a number and its place from the other end.
 bool isPlaceOnly(Operation *op);
 
 /// The decision that an op makes of a value, if it does nothing else.

@@ -109,7 +109,8 @@ def run(
             named = decode_launch.name_arguments(settings).get(name, name)
             raise ArgumentTypeError(f'tensor "{named}": expected a tensor, got None')
     if settings.run_keys is not None and settings.max_seqlen_q is not None:
-        return packed_runs.attend(run, tensors, captures, settings, (lse, out, stream))
+        lengths = tensors["kv_lengths"]
+        return packed_runs.attend(run, tensors, lengths, captures, settings, (lse, out, stream))
     if device_tensors.is_torch(q):
         if stream is not None:
             raise ArgumentError("stream: expected none, since torch tensors use torch's")
