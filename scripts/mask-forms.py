@@ -336,7 +336,7 @@ def cut(plan):
 
 
 def sees_keys(lse):
-    """Whether any row of a file of LSEs has a key."""
+    """True if any row of a file of LSEs has a key."""
     return any(value != float("-inf") for value in read_numbers(lse, "f32"))
 
 

@@ -100,8 +100,8 @@ struct Step {
   /// partition, in the other CTA. Of waits for stores: only until they have
   /// read. Of initialisations: a fence stands behind them.
   bool flag = false;
-  /// Of a computation that says where a tile is and not how long it takes: its
-  /// outcome is a number with a name, of which is known what it lies between.
+  /// Marks a computation that says where a tile is and not how long it takes:
+  /// its outcome has a name, of which is known what it lies between.
   bool isNamed = false;
   /// Both CTAs of a pair take part. Bytes of fills count at its first CTA;
   /// products and columns of tensor memory are of both.

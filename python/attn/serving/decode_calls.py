@@ -131,7 +131,8 @@ def run(
         def attend(batch: Any, read: Any, given: Settings, *more: Any) -> Any:
             return run(batch, read, given, Results(*more, scaled))
 
-        return packed_runs.attend(attend, tensors, captures, settings, (lse, out, stream))
+        lengths = tensors["kv_lengths"]
+        return packed_runs.attend(attend, tensors, lengths, captures, settings, (lse, out, stream))
     if device_tensors.is_torch(q):
         if stream is not None:
             raise ArgumentError("stream: expected none, since torch tensors use torch's")

@@ -25,7 +25,9 @@ _NARROW_NAN = 0x7F
 _OF_ROWS = ("q", "init_o", "init_lse")
 
 
-def _check(tensors: dict[str, Any], captures: list[Any], settings: Settings) -> None:
+def _check(
+    tensors: dict[str, Any], lengths: Any, captures: list[Any], settings: Settings
+) -> None:
     """Raises ArgumentError for what a copy would not show, or say in other words."""
     q, counts = tensors["q"], tensors["cu_seqlens_q"]
     if captures or settings.score_mod or settings.mask_mod or settings.out_mod:
@@ -37,8 +39,8 @@ def _check(tensors: dict[str, Any], captures: list[Any], settings: Settings) -> 
         )
     if len(q.shape) != 3:
         raise ArgumentError(f'tensor "q": expected rank 3, got {len(q.shape)}')
-    views = {name: tensor_views.view(name, tensors[name]) for name in ("cu_seqlens_q", "kv_lengths")}
-    tensor_views.check_counts("cu_seqlens_q", views["cu_seqlens_q"], views["kv_lengths"])
+    views = [tensor_views.view("cu_seqlens_q", counts), tensor_views.view("lengths", lengths)]
+    tensor_views.check_counts("cu_seqlens_q", *views)
     if batch_lists.looks_at(counts):
         batch_lists.check_counts("cu_seqlens_q", counts, q.shape[0], settings.max_seqlen_q)
 
@@ -65,7 +67,7 @@ class _Rows:
         sequence = library.clip(found, 0, max(self.sequences - 1, 0))
         first, end = counts[sequence], counts[sequence + 1]
         is_there = (row >= first) & (row < end) & (row - first < most) & (end - row <= self.width)
-        #: Whether a sequence has a query, within its bound.
+        #: True for queries that a sequence has within its bound.
         self.is_there = is_there
         place = sequence * self.width + self.width - (end - row)
         self.place = library.where(is_there, place, self.spare)
@@ -109,13 +111,15 @@ class _Rows:
 def attend(
     call: Callable[..., Any],
     tensors: dict[str, Any],
+    lengths: Any,
     captures: list[Any],
     settings: Settings,
     outputs: tuple[Any, Any, int | None],
 ) -> Any:
-    """What `attn.prefill` gives; `call` takes the batch that the queries are copied to."""
+    """Returns the results of `attn.prefill` for sequences of `lengths` keys; `call` takes the
+    batch that the queries are copied to. Raises ArgumentError for what it cannot copy."""
     lse, out, stream = outputs
-    _check(tensors, captures, settings)
+    _check(tensors, lengths, captures, settings)
     rows = _Rows(tensors["cu_seqlens_q"], tensors["q"].shape[0], settings.max_seqlen_q or 1)
     batch = {name: each for name, each in tensors.items() if name != "cu_seqlens_q"}
     for name in _OF_ROWS:
