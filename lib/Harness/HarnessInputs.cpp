@@ -4,7 +4,6 @@
 #include "HarnessEffort.h"
 #include "HarnessPages.h"
 #include "HarnessRandom.h"
-#include "attn/Problem/ScaleTiles.h"
 #include "attn/Simulator/Async/TensorMap.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -215,30 +214,20 @@ Error TensorMaker::applyArrays() {
   return Error::success();
 }
 
-/// True if a tensor is there and has a dimension `axis` that counts what others
-/// count. Scales in tiles have tokens and heads' columns.
-static bool hasAxis(const HarnessTensor *tensor, unsigned axis) {
-  return tensor && axis < tensor->argument.shape.size() &&
-         !(tensor->argument.name == "o_scales" &&
-           isInScaleTiles(tensor->argument.shape));
-}
-
 /// Gives all of `sizes`, tensor and dimension, one value: `value`, or the one
 /// that is known.
 Error TensorMaker::unify(ArrayRef<std::pair<StringRef, unsigned>> sizes,
                          int64_t value) {
   for (auto [name, axis] : sizes) {
     HarnessTensor *tensor = find(name);
-    if (!hasAxis(tensor, axis))
-      continue;
-    if (value == kDynamicSize)
+    if (tensor && tensor->sharesAxis(axis) && value == kDynamicSize)
       value = tensor->argument.shape[axis];
   }
   if (value == kDynamicSize)
     return Error::success();
   for (auto [name, axis] : sizes) {
     HarnessTensor *tensor = find(name);
-    if (!hasAxis(tensor, axis))
+    if (!tensor || !tensor->sharesAxis(axis))
       continue;
     int64_t &slot = tensor->argument.shape[axis];
     if (slot != kDynamicSize && slot != value)

@@ -1,10 +1,16 @@
 //===- HarnessTensor.cpp - One tensor of a launch -------------------------===//
 
 #include "attn/Harness/HarnessTensor.h"
+#include "attn/Problem/ScaleTiles.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir::attn;
 using namespace mlir::attn::sim;
+
+bool HarnessTensor::sharesAxis(unsigned axis) const {
+  return axis < argument.shape.size() &&
+         !(argument.name == "o_scales" && isInScaleTiles(argument.shape));
+}
 
 TensorView HarnessTensor::getView() const {
   return {argument.dtype, argument.shape, argument.strides, bytes};

@@ -23,6 +23,9 @@ struct HarnessTensor {
   /// stay uninitialised. Empty for none.
   std::vector<bool> absent;
 
+  /// Returns true if there is a dimension `axis` that may count what those of
+  /// other tensors do. Scales in tiles have tokens and heads' columns.
+  bool sharesAxis(unsigned axis) const;
   TensorView getView() const;
   /// The elements alone, row-major.
   std::vector<uint8_t> getElements() const;
