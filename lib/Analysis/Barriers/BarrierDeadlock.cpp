@@ -39,7 +39,7 @@ static void pushNext(const Program &program, uint32_t at, uint8_t partition,
   next.push_back(at + 1);
 }
 
-/// Whether a step may let something arrive at a barrier.
+/// Returns whether a step may let something arrive at a barrier.
 bool Machine::maySignal(const Warp &warp, const Step &step, uint32_t number,
                         bool isForBytes) const {
   bool isOfCluster = number + 1 == barriers.size();
@@ -122,7 +122,7 @@ WaiterNames Machine::nameWaiters() const {
   return names;
 }
 
-/// Of a warp that waits at a barrier.
+/// Describes a warp that waits at a barrier.
 Waiter Machine::describeWaiter(const Warp &warp) const {
   const Barrier &barrier = barriers[warp.barrier];
   bool isOwn = warp.barrier / perCta == warp.cta;

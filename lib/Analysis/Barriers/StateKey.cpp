@@ -90,8 +90,8 @@ static int64_t getPosition(int64_t cursor, int64_t depth) {
          depth * (cursor >> kParityShift & 1);
 }
 
-/// Whether something other than a ring's cursors has touched its bytes, or may,
-/// or a step to come does not turn with the ring.
+/// Returns whether something else than a ring's cursors has touched its bytes,
+/// or may, or a step to come does not turn with the ring.
 bool StateKey::isShared(uint32_t ring) const {
   const Program &program = *m.program;
   for (const Warp &warp : m.warps)
