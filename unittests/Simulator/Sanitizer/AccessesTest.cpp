@@ -401,9 +401,14 @@ std::string Kernel::build(Moment moment, bool writes) {
     s += "@!%u3 bra D;\n" + touch(writes, "@%u0 ") + "D:\n";
   std::string group = form.isOfPair() ? "cta_group::2" : "cta_group::1";
   if (usesTensorMemory() || form.has("tcgen05.alloc")) {
-    s += "@!%u1 bra E;\n";
     if (access.space == "tensor")
-      s += "tcgen05.wait::ld.sync.aligned;\ntcgen05.wait::st.sync.aligned;\n";
+      s += "@!%u1 bra F;\ntcgen05.wait::ld.sync.aligned;\n"
+           "tcgen05.wait::st.sync.aligned;\nF:\n";
+    // A pair's columns are those of both CTAs.
+    if (form.isOfPair())
+      s += "tcgen05.fence::before_thread_sync;\n" + meet() +
+           "tcgen05.fence::after_thread_sync;\n";
+    s += "@!%u1 bra E;\n";
     bool isAlloc = form.has("tcgen05.alloc");
     if (isAlloc && !form.isOfPair())
       s += "@!%u3 bra E;\n";
