@@ -216,8 +216,9 @@ struct Decision {
 };
 
 /// Returns true if an op only says where something is, so that a run need not
-/// go on twice for its outcomes: a number that others are divided and multiplied
-/// by, or a choice between a number and its place from the other end.
+/// go on twice for its outcomes: a number that others are divided and
+/// multiplied by, or a choice between a number and its place from the other
+/// end.
 bool isPlaceOnly(Operation *op);
 
 /// The decision that an op makes of a value, if it does nothing else.
