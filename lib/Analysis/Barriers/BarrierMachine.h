@@ -285,7 +285,6 @@ private:
   std::optional<Affine> computeCounts(Operation *op, ArrayRef<Affine> args);
   std::optional<Affine> computeSum(Operation *op, ArrayRef<Affine> args);
   std::optional<Affine> readGlobal(const Step &step, ArrayRef<Affine> args);
-  Affine nameOutcome(Operation *op, ArrayRef<Affine> args);
   std::optional<Affine> computeOpen(const Step &step, ArrayRef<Affine> args);
   void setOpenResult(Warp &warp, const Step &step);
 
@@ -298,7 +297,6 @@ private:
   bool isTaken(uint32_t number) const;
   uint32_t getFreeName(StringRef kind, ArrayRef<int64_t> taken = {});
   void replace(uint32_t number, int64_t times, const Affine &by);
-  void writeNamed(uint32_t number);
   Affine nameTrips(const Affine &sum);
   void forgetTrips();
   void forgetTotals(const std::map<uint32_t, int64_t> &behind,

@@ -108,28 +108,17 @@ void Machine::replace(uint32_t number, int64_t times, const Affine &by) {
   facts = written;
 }
 
-/// Writes the name of trips that are a difference of several unknowns wherever
-/// a multiple of it is, such as the blocks before one of the loop's.
-void Machine::writeNamed(uint32_t number) {
-  const Affine *named = unknowns->findTrips(number);
-  if (!named || named->terms.size() < 2)
+/// Writes the name of trips that are a difference of several unknowns where a
+/// multiple of it is, such as the blocks before one of the loop's.
+static void writeNamed(const Unknowns &unknowns, uint32_t number, Affine &sum) {
+  const Affine *named = unknowns.findTrips(number);
+  if (!named || named->terms.size() < 2 ||
+      sum.terms.size() != named->terms.size())
     return;
-  auto write = [&](Affine &sum) {
-    if (sum.terms.size() != named->terms.size())
-      return;
-    int64_t times = sum.terms.front().second / named->terms.front().second;
-    Affine rest = sum.plus(*named, -times);
-    if (rest.isConstant())
-      sum = rest.plus(Affine::unknown(number), times);
-  };
-  for (Warp &warp : warps)
-    for (auto &[slot, sum] : warp.unknown)
-      write(sum);
-  for (auto &[place, word] : words)
-    if (word.sum)
-      write(*word.sum);
-  if (question)
-    write(*question);
+  int64_t times = sum.terms.front().second / named->terms.front().second;
+  Affine rest = sum.plus(*named, -times);
+  if (rest.isConstant())
+    sum = rest.plus(Affine::unknown(number), times);
 }
 
 /// Numbers that no trip has been taken from, but for the last of them, are what
@@ -265,8 +254,14 @@ void Machine::forgetTrips() {
     return;
   std::map<uint32_t, int64_t> behind;
   llvm::DenseSet<uint32_t> fresh, ofLeft, ofTotals;
-  for (auto [number, constant] : least)
-    writeNamed(number);
+  for (auto [number, constant] : least) {
+    for (Warp &warp : warps)
+      for (auto &[slot, sum] : warp.unknown)
+        writeNamed(*unknowns, number, sum);
+    for (auto &[place, word] : words)
+      if (word.sum)
+        writeNamed(*unknowns, number, *word.sum);
+  }
   for (auto [number, constant] : least) {
     // That a difference is what it was named as is known as an inequality.
     const Affine *sum = unknowns->findTrips(number);

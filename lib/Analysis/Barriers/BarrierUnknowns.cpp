@@ -412,26 +412,26 @@ static Affine settle(const Facts &facts, const Affine &sum) {
   return isOne ? one : sum;
 }
 
-/// The outcome of an op as a number of its own, the same one for all that
-/// compute it of the same numbers. It is no more than either side of a minimum,
-/// and between 0 and both sides together of a choice from either end.
-Affine Machine::nameOutcome(Operation *op, ArrayRef<Affine> args) {
-  Affine outcome = Affine::unknown(unknowns->get(getName(op), args));
+/// Returns sums that are not negative of the outcome of an op that only says
+/// where something is: it is no more than either side of a minimum, and between
+/// 0 and both sides together of a choice from either end.
+static SmallVector<Affine, 3> listBounds(Operation *op, const Affine &outcome,
+                                         ArrayRef<Affine> args,
+                                         const Facts &facts) {
+  SmallVector<Affine, 3> bounds;
   if (isa<arith::CmpIOp>(op))
-    return outcome;
+    return bounds;
   bool isChoice = isa<arith::SelectOp>(op);
   const Affine &a = args[isChoice ? 1 : 0], &b = args[isChoice ? 2 : 1];
   bool areCounts = facts.imply(a) && facts.imply(b);
   if (areCounts)
-    learn(outcome);
-  if (!isChoice) {
-    learn(a.plus(outcome, -1));
-    learn(b.plus(outcome, -1));
-  } else if (areCounts) {
-    learn(a.plus(b).plus(outcome, -1));
-  }
-  impossible |= facts.areImpossible();
-  return outcome;
+    bounds.push_back(outcome);
+  if (!isChoice)
+    llvm::append_range(bounds,
+                       ArrayRef({a.plus(outcome, -1), b.plus(outcome, -1)}));
+  else if (areCounts)
+    bounds.push_back(a.plus(b).plus(outcome, -1));
+  return bounds;
 }
 
 std::optional<Affine> Machine::computeOpen(const Step &step,
@@ -466,8 +466,14 @@ std::optional<Affine> Machine::computeOpen(const Step &step,
     return readGlobal(step, args);
   bool isChosen =
       isa_and_nonnull<arith::SelectOp>(step.op) && args[0].isConstant();
-  if (step.isNamed && !isChosen)
-    return nameOutcome(step.op, args);
+  if (step.isNamed && !isChosen) {
+    // One number for all that compute it of the same numbers.
+    Affine outcome = Affine::unknown(unknowns->get(getName(step.op), args));
+    for (const Affine &bound : listBounds(step.op, outcome, args, facts))
+      learn(bound);
+    impossible |= facts.areImpossible();
+    return outcome;
+  }
   bool isCount = llvm::all_of(
       args, [&](const Affine &value) { return facts.imply(value); });
   bool isUnsigned = isa<arith::MinUIOp, arith::MaxUIOp>(step.op);
