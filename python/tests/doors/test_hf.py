@@ -217,10 +217,16 @@ def no_launches(monkeypatch):
     monkeypatch.setattr(simulation, "simulate", simulate)
 
 
-#: Windows and kinds of layers. A prompt of 37 tokens is shorter than the second one, and what is
-#: generated is not.
-@pytest.mark.parametrize("window, kinds", [(12, ["full", "sliding"]), (48, ["sliding"] * 2)])
-@pytest.mark.parametrize("kind", ["dynamic", "static"])
+#: Caches, windows and kinds of layers. A prompt of 37 tokens is shorter than the longer window, and
+#: what is generated is not.
+@pytest.mark.parametrize(
+    "kind, window, kinds",
+    [
+        ("dynamic", 12, ["full", "sliding"]),
+        ("static", 12, ["full", "sliding"]),
+        ("dynamic", 48, ["sliding", "sliding"]),
+    ],
+)
 def test_few_kernels(count_kernels, no_launches, monkeypatch, kind, window, kinds):
     """Each kind of layer has one kernel for the prompt and one for all steps, whether hidden keys
     are still in the cache or behind its window."""
