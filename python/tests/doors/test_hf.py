@@ -217,13 +217,21 @@ def no_launches(monkeypatch):
     monkeypatch.setattr(simulation, "simulate", simulate)
 
 
-#: A prompt of 37 tokens is shorter than the window, which all that is generated is not.
-@pytest.mark.parametrize("window", [12, 48])
-@pytest.mark.parametrize("kind", ["dynamic", "static"])
-def test_few_kernels(count_kernels, no_launches, monkeypatch, kind, window):
+#: Caches, windows and kinds of layers. A prompt of 37 tokens is shorter than the longer window, and
+#: what is generated is not.
+@pytest.mark.parametrize(
+    "kind, window, kinds",
+    [
+        ("dynamic", 12, ["full", "sliding"]),
+        ("static", 12, ["full", "sliding"]),
+        ("dynamic", 48, ["sliding", "sliding"]),
+    ],
+)
+def test_few_kernels(count_kernels, no_launches, monkeypatch, kind, window, kinds):
     """Each kind of layer has one kernel for the prompt and one for all steps, whether hidden keys
     are still in the cache or behind its window."""
     monkeypatch.setitem(MIXED, "sliding_window", window)
+    monkeypatch.setitem(MIXED, "layer_types", [f"{each}_attention" for each in kinds])
     model = make_model("Gemma2")
     model.set_attn_implementation("attn")
     ids, left, _ = make_prompts()
@@ -231,7 +239,7 @@ def test_few_kernels(count_kernels, no_launches, monkeypatch, kind, window):
         ids, attention_mask=left, max_new_tokens=1000, do_sample=False,
         eos_token_id=None, cache_implementation=kind,
     )  # fmt: skip
-    assert 2 <= count_kernels() <= 4
+    assert count_kernels() == 2 * len(set(kinds))
 
 
 @pytest.mark.parametrize("kind", ["dynamic", "static"])
