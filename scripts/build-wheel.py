@@ -196,7 +196,8 @@ def link_libraries(compiler: pathlib.Path, driver: pathlib.Path) -> None:
     objects = [each for each in (BUILD / "wheel-parts.txt").read_text().split() if each.endswith(".o")]
     link(compiler, "libAttnC.so.1", ROOT / "lib" / "CAPI" / "exports.map", objects, ("attn",))
     objects = (BUILD / "wheel-driver-parts.txt").read_text().split()
-    link(driver, "libcuda.so.1", ROOT / "tools" / "cuda-driver" / "driver.map", objects, ("cu", "attnSim", "_cu"))
+    prefixes = ("cu", "attnSim", "_cu", "CuteDSLRT_")
+    link(driver, "libcuda.so.1", ROOT / "tools" / "cuda-driver" / "driver.map", objects, prefixes)
 
 
 def copy_package(source: pathlib.Path, folder: pathlib.Path, names: tuple[str, ...] = ()) -> None:

@@ -134,9 +134,9 @@ sim::findWrongScale(const TensorView &scales, DType dtype, int64_t groupColumns,
         scale < 2 * expected * (1 + tolerance) + accepted)
       return;
     // Probabilities beside a sink that f32 has no number for are a row of
-    // zeros.
-    constexpr double kLeast = 0x1p-120;
-    if (most < kLeast && scale == 1)
+    // zeros. So is a group whose scale is none of its normal numbers.
+    double least = std::max(0x1p-120, largest * 0x1p-126);
+    if (most < least && scale == 1)
       return;
     if (!problem &&
         !(std::abs(scale - expected) <= tolerance * expected + accepted))

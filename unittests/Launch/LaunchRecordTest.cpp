@@ -340,7 +340,8 @@ TEST(LaunchRecord, NamesThePathOfAWrongField) {
             "launch record: tensors[0].strides: expected 4 elements, got 3");
   EXPECT_EQ(failure("\"dtype\": \"f16\"", "\"dtype\": \"half\""),
             "launch record: tensors[0].dtype: expected one of \"f16\", "
-            "\"bf16\", \"f32\", \"f64\", \"f8E4M3FN\", \"f8E5M2\", \"i8\", "
+            "\"bf16\", \"f32\", \"f64\", \"f8E4M3FN\", \"f8E5M2\", "
+            "\"f8E8M0FNU\", \"i8\", "
             "\"i16\", \"i32\", \"i64\", \"u8\", \"u16\", \"u32\", \"u64\", "
             "got \"half\"");
   EXPECT_EQ(failure("ceildiv(q.dim2, 128)", "ceildiv(w.dim2, 128)"),
@@ -526,7 +527,8 @@ TEST(LaunchRecord, SaysAllThatIsWrong) {
   EXPECT_EQ(
       llvm::toString(record.takeError()),
       "launch record: tensors[0].dtype: expected one of \"f16\", \"bf16\", "
-      "\"f32\", \"f64\", \"f8E4M3FN\", \"f8E5M2\", \"i8\", \"i16\", \"i32\", "
+      "\"f32\", \"f64\", \"f8E4M3FN\", \"f8E5M2\", \"f8E8M0FNU\", \"i8\", "
+      "\"i16\", \"i32\", "
       "\"i64\", \"u8\", \"u16\", \"u32\", \"u64\", got \"? f16\"\n"
       "launch record: tensors[0].shape[0]: expected an integer of at least -1, "
       "got \"? elements\"\n"

@@ -532,6 +532,7 @@ def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
         triton_setup.prepare_environment("sm_80", given)
         print(given["TRITON_PTXAS_PATH"])
         """
+    monkeypatch.setenv("PYTHONPATH", str(pathlib.Path(stand_in.__file__).parents[2]))
     ran = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True
     )
