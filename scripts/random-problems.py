@@ -197,6 +197,10 @@ class Problem:
             self.flags.append(f"--kv-len={max(self.keys, *lengths)}")
         elif self.chance(0.7):
             self.flags.append(f"--page-size={self.draw.choice([1, 2, 8, 16, 32, 48, 64, 128])}")
+            if self.chance(0.1):
+                added = [self.draw.randrange(80) for _ in range(self.batch)]
+                self.flags += [f"--added-page-size={self.draw.choice([1, 16, 64])}",
+                               "--added-lengths=" + ",".join(map(str, added))]
             for flag in ("--page-indptr", "--selected"):
                 if self.chance(0.2):
                     self.flags.append(flag)
@@ -226,6 +230,10 @@ class Problem:
             (0.08, lambda: [f"--out-type={draw.choice(NARROW)}",
                             f"--out-group={draw.choice(groups)}"]),
             (0.06, lambda: ["--out-type=f4E2M1FN", "--out-group=16"]),
+            (0.03, lambda: [f"--out-type={draw.choice(NARROW)}",
+                            f"--out-group={draw.choice(groups)}",
+                            "--out-scale-type=f8E8M0FNU"]),
+            (0.03, lambda: ["--out-type=f4E2M1FN", "--out-group=16", "--out-scale-tiles"]),
         ]  # fmt: skip
         chosen = draw.random()
         for share, kind in kinds:
