@@ -152,7 +152,7 @@ static MemRefType getLogType(Builder &builder, const Problem &problem) {
   return MemRefType::get(shape, f32);
 }
 
-/// The type of the scales of an output, which may be in tiles.
+/// Returns the type of the scales of an output, which may be in tiles.
 static MemRefType getOutputScaleType(Builder &builder, const Problem &problem) {
   Type element = getElementType(builder, problem.getScaleType());
   int64_t groups = problem.valueDim / problem.outGroup;

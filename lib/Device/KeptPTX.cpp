@@ -67,9 +67,11 @@ static std::vector<StringRef> listFunctions(llvm::ArrayRef<uint8_t> code) {
 static bool defines(StringRef ptx, StringRef function) {
   std::string head = (function + "(").str();
   for (size_t at = ptx.find(head); at != StringRef::npos;
-       at = ptx.find(head, at + 1))
-    if (at > 0 && llvm::isSpace(ptx[at - 1]))
+       at = ptx.find(head, at + 1)) {
+    StringRef line = ptx.take_front(at).rsplit('\n').second;
+    if (at > 0 && llvm::isSpace(ptx[at - 1]) && !line.contains(".extern"))
       return true;
+  }
   return false;
 }
 

@@ -19,8 +19,8 @@ sim::makeMatrix(int64_t rows, int64_t columns, bool transpose,
   return matrix;
 }
 
-/// The weight of a sink or a state: one of +inf takes all, which keys with such
-/// scores do not.
+/// Returns the weight of a sink or a state: one of +inf takes all, which keys
+/// with such scores do not.
 static double weigh(double logit, double max) {
   return logit == infinity ? 1 : std::exp(logit - max);
 }

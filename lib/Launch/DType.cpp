@@ -143,7 +143,8 @@ static bool encodeNormal(double value, unsigned mantissaBits,
   return true;
 }
 
-/// The power of two that is nearest to a number above zero; NaN for others.
+/// Returns the power of two that is nearest to a number above zero; NaN for
+/// others.
 static uint8_t encodePower(double value) {
   constexpr int kBias = 127, kMost = 254, kNaN = 255;
   if (!(value > 0))

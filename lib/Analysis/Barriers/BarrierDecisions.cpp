@@ -94,7 +94,7 @@ void Compiler::findDecisions() {
 // Values that steps to come take
 //===----------------------------------------------------------------------===//
 
-/// Slots that a step takes.
+/// Returns the slots that a step takes.
 static void collectUses(const Program &program, const Step &step,
                         llvm::BitVector &live) {
   auto use = [&](Slot slot) {

@@ -128,8 +128,8 @@ static bool isPromisedCount(arith::SubIOp op) {
                             arith::IntegerOverflowFlags::nuw);
 }
 
-/// True for a choice between a number and what is left of another one without
-/// it, which is not negative either.
+/// Returns true for a choice between a number and what is left of another one
+/// without it, which is not negative either.
 static bool isFromEitherEnd(arith::SelectOp op) {
   Value sides[] = {op.getTrueValue(), op.getFalseValue()};
   return llvm::any_of(ArrayRef({0, 1}), [&](int side) {

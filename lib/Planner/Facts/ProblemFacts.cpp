@@ -114,7 +114,14 @@ static LogicalResult addAddedKeys(AttentionOp op, ProblemFacts &facts) {
   if (!facts.hasAddedKeys())
     return success();
   facts.addedPages = unifyExtents({{&facts.addedK, 0}, {&facts.addedV, 0}});
-  MaskAttr mask = facts.ownMask = facts.mask;
+  // Bounds so far away hide nothing, and keys are numbered in 32 bits.
+  auto getNear = [](int64_t width) {
+    return width >= kLengthLimit ? -1 : width;
+  };
+  MaskAttr given = facts.mask;
+  MaskAttr mask = facts.ownMask =
+      MaskAttr::get(facts.op.getContext(), given.getKind(), given.getAlign(),
+                    getNear(given.getLeft()), getNear(given.getRight()));
   facts.mask = MaskAttr::get(facts.op.getContext(), MaskKind::None,
                              MaskAlign::TopLeft, -1, -1);
   int64_t entries = facts.addedTable.shape[1];

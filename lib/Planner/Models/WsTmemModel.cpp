@@ -26,9 +26,10 @@ static constexpr Factor kStoredClocks{"ws_tmem.stored_clocks"},
 /// their exponentials, and where the next ones wait for the probabilities.
 static constexpr Factor kBesideClocks{"ws_tmem.beside_clocks"},
     kOverlaidClocks{"ws_tmem.overlaid_clocks"};
-/// The latter of a pair of CTAs.
+/// Clocks of a block for barriers of a pair of CTAs, whose next scores wait for
+/// the probabilities.
 static constexpr Factor kPairClocks{"ws_tmem.pair_clocks"};
-/// That of one CTA where keys are handed back later.
+/// Clocks of a block for barriers of one CTA that hands keys back later.
 static constexpr Factor kHeldClocks{"ws_tmem.held_clocks"};
 /// Clocks that a block takes in addition if K and V share three slots.
 static constexpr Factor kShortRingClocks{"ws_tmem.short_ring_clocks"};
@@ -54,7 +55,7 @@ static bool fitsBeside(const ProblemFacts &facts, WsTmemPlanAttr::Parameters p,
          kTmemColumns;
 }
 
-/// True if no plan with two tiles in a CTA is legal.
+/// Returns true if no plan with two tiles in a CTA is legal.
 static bool needsOneTile(const ProblemFacts &facts) {
   return facts.isLatent() ||
          std::max(facts.headDim, facts.valueDim) > kUsualColumns;

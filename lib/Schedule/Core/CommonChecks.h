@@ -9,10 +9,6 @@
 
 namespace mlir::attn {
 
-/// Lengths stay below this, so that row and key indices can be added to mask
-/// bounds in 32 bits.
-inline constexpr int64_t kLengthLimit = int64_t(1) << 29;
-
 /// Most columns of Q, K and V: in schedules without a reason for another limit;
 /// where two warpgroups of a CTA share the results; in ws_columns, where two
 /// CTAs have two each; and in tiled_d, whose warps share them.

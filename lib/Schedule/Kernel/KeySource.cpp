@@ -221,8 +221,11 @@ Value PagedKeys::findEntries(Value batch) {
 void PagedKeys::find(const TileCoordinates &at, Value) {
   Value batch = at.batch;
   Value entries = findEntries(batch);
-  // Keys are numbered in 32 bits, with room for the bounds of masks.
-  if (ShapedType::isDynamic(facts.keys))
+  // Keys are numbered in 32 bits, with room for the bounds of masks. Beside
+  // others those that a window leaves are known, and may be fewer.
+  int64_t listed = pool.tableFacts.shape[facts.pageIndptr ? 0 : 1];
+  if (ShapedType::isDynamic(facts.keys) || ShapedType::isDynamic(listed) ||
+      listed > (kLengthLimit - 1) / pool.pageSize)
     entries = arith::MinSIOp::create(
         b, entries, context.i32((kLengthLimit - 1) / pool.pageSize));
   Value capacity =

@@ -28,9 +28,11 @@ IntegerAttr attn::getPresentRows(KernelContext &context, const HeadRows &rows) {
                                     : context.b.getI64IntegerAttr(rows.members);
 }
 
-/// A view of a column of scales in tiles 128x4, or of a word of them.
+/// Returns a view of a column of scales in tiles 128x4, or of a word of them.
 static Value emitTiledRows(KernelContext &context, StringRef name,
                            const HeadRows &rows) {
+  assert(!rows.part && !rows.leadIndex &&
+         "expected whole rows of a tensor without a leading dimension");
   ImplicitLocOpBuilder &b = context.b;
   const ProblemFacts &facts = context.facts;
   auto mul = [&](Value x, Value y) -> Value {

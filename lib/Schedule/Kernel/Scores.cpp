@@ -204,7 +204,8 @@ static Value emitSeen(const AttentionTile &tile, Value key, Value scores,
   OpBuilder::InsertionGuard guard(b);
   auto [score, row, index] = openElements(tile, map);
   Value isHidden = tile.source->emitIsHidden(
-      [&] { return emitHeadAndQuery(tile, row).second; }, index);
+      [&, position = row] { return emitHeadAndQuery(tile, position).second; },
+      index);
   Value excluded = arith::ConstantOp::create(
       b, b.getF32FloatAttr(-std::numeric_limits<float>::infinity()));
   YieldOp::create(

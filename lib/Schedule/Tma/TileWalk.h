@@ -45,9 +45,10 @@ struct TilePlan {
   /// The cluster's CTAs multiply together, so that they walk the same blocks of
   /// a run.
   bool isPair = false;
-  /// Each of the CTA's two tiles has products of its own blocks alone. A commit
-  /// orders what products read, so that loads of a block that neither needs
-  /// would end unnoticed: the first tile takes these, too.
+  /// Each of the CTA's two tiles has products of its own blocks alone. A slot
+  /// is handed back by a commit, which orders what products have read. The keys
+  /// of a block that neither tile multiplies would be ordered by nothing, so
+  /// that the first tile takes such blocks, too.
   bool hasOwnProducts = false;
 
   /// Sets the runs of a problem, and the rows of its queries where the heads of

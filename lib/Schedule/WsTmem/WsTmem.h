@@ -35,8 +35,8 @@ inline constexpr int64_t kMostTmemTiles = 2;
 
 /// True if a CTA has one tile, whose rows come in slices and values in parts.
 inline bool hasOneTile(WsTmemPlanAttr plan) { return plan.getTiles() == 1; }
-/// True if queries, or results in one CTA's tensor memory, are too wide for
-/// rings of keys and of values beside them: both share one.
+/// Returns true if queries, or results in one CTA's tensor memory, are too wide
+/// for rings of keys and of values beside them: both share one.
 bool hasWideHeads(const ProblemFacts &facts, WsTmemPlanAttr plan);
 /// Returns the blocks of whose scores a tile has columns.
 inline int64_t countScoreSlots(WsTmemPlanAttr plan) {

@@ -278,8 +278,7 @@ static llvm::Error checkPair(const ProblemFacts &facts, WsTmemPlanAttr plan,
 
 /// Refuses wide heads in two tiles or in a pair, values that two CTAs cannot
 /// divide, and blocks whose parts of values are no steps of a product.
-static llvm::Error checkWide(const ProblemFacts &facts, WsTmemPlanAttr plan,
-                             const TargetRow &target) {
+static llvm::Error checkWide(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   if (facts.headDim > kUsualColumns && (!hasOneTile(plan) || plan.getPair()))
     return makeUnsupported(
         getName(), llvm::formatv("a head dimension of {0} with tiles = {1} and "
@@ -300,8 +299,6 @@ static llvm::Error checkWide(const ProblemFacts &facts, WsTmemPlanAttr plan,
                       facts.valueDim, slice));
   if (!hasWideHeads(facts, plan))
     return llvm::Error::success();
-  assert(target.getClusteredSMs(plan.getValueCtas()) > 0 &&
-         "chips with tensor memory have clusters");
   if (facts.valueDim % (kDimStep * plan.getValueCtas()) != 0)
     return makeUnsupported(
         getName(), llvm::formatv("value_ctas = {0} with a value dimension of "
@@ -331,7 +328,7 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
     return error;
   if (llvm::Error error = checkPair(facts, plan, target))
     return error;
-  if (llvm::Error error = checkWide(facts, plan, target))
+  if (llvm::Error error = checkWide(facts, plan))
     return error;
   if (llvm::Error error = checkBlockLists(
           facts, countPairCTAs(plan) * plan.getTiles() * kTmemRows,

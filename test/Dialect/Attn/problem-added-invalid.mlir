@@ -207,3 +207,51 @@ func.func @added_form(%q: memref<2x8x1x64xf16>, %k: memref<30x2x16x64xf16>, %t: 
     {page_size = 16, added_page_size = 1}
   return
 }
+
+// -----
+
+func.func @attention_c60_expected(%q: memref<2x8x1x64xf16>, %k: memref<30x2x16x64xf16>, %t: memref<2x9xi32>,
+    %n: memref<2xi32>, %ak: memref<50x2x1x64xf16>, %av: memref<50x2x1x64xf16>, %at: memref<2x40xi32>, %an: memref<2xi32>) {
+  // expected-error @below {{expected no added keys beside 'expected_keys'}}
+  attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<30x2x16x64xf16>, memref<30x2x16x64xf16>)
+    outs(%q : memref<2x8x1x64xf16>)
+    pages(%t : memref<2x9xi32>) kv_lengths(%n : memref<2xi32>)
+    added(%ak, %av, %at, %an : memref<50x2x1x64xf16>, memref<50x2x1x64xf16>, memref<2x40xi32>, memref<2xi32>)
+    {page_size = 16, added_page_size = 1, expected_keys = array<i64: 100, 9>}
+  return
+}
+
+// -----
+
+func.func @attention_c60_score_mod(%q: memref<2x8x1x64xf16>, %k: memref<30x2x16x64xf16>, %t: memref<2x9xi32>,
+    %n: memref<2xi32>, %ak: memref<50x2x1x64xf16>, %av: memref<50x2x1x64xf16>, %at: memref<2x40xi32>, %an: memref<2xi32>) {
+  // expected-error @below {{expected no added keys beside 'score_mod'}}
+  attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<30x2x16x64xf16>, memref<30x2x16x64xf16>)
+    outs(%q : memref<2x8x1x64xf16>)
+    pages(%t : memref<2x9xi32>) kv_lengths(%n : memref<2xi32>)
+    added(%ak, %av, %at, %an : memref<50x2x1x64xf16>, memref<50x2x1x64xf16>, memref<2x40xi32>, memref<2xi32>)
+    score_mod {
+    ^bb0(%s: f32, %b: i32, %h: i32, %i: i32, %j: i32):
+      attn.yield %s : f32
+    }
+    {page_size = 16, added_page_size = 1}
+  return
+}
+
+// -----
+
+func.func @attention_c60_mask_mod(%q: memref<2x8x1x64xf16>, %k: memref<30x2x16x64xf16>, %t: memref<2x9xi32>,
+    %n: memref<2xi32>, %ak: memref<50x2x1x64xf16>, %av: memref<50x2x1x64xf16>, %at: memref<2x40xi32>, %an: memref<2xi32>) {
+  // expected-error @below {{expected no added keys beside 'mask_mod'}}
+  attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<30x2x16x64xf16>, memref<30x2x16x64xf16>)
+    outs(%q : memref<2x8x1x64xf16>)
+    pages(%t : memref<2x9xi32>) kv_lengths(%n : memref<2xi32>)
+    added(%ak, %av, %at, %an : memref<50x2x1x64xf16>, memref<50x2x1x64xf16>, memref<2x40xi32>, memref<2xi32>)
+    mask_mod {
+    ^bb0(%s: f32, %b: i32, %h: i32, %i: i32, %j: i32):
+      %c = arith.cmpi sle, %j, %i : i32
+      attn.yield %c : i1
+    }
+    {page_size = 16, added_page_size = 1}
+  return
+}

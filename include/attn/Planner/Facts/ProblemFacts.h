@@ -17,6 +17,10 @@
 
 namespace mlir::attn {
 
+/// Lengths stay below this, so that row and key indices can be added to mask
+/// bounds in 32 bits.
+inline constexpr int64_t kLengthLimit = int64_t(1) << 29;
+
 /// One attention problem.
 struct ProblemFacts {
   AttentionOp op;

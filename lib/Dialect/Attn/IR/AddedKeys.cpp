@@ -63,7 +63,8 @@ static LogicalResult checkBeside(AttentionOp op) {
         std::pair("'scales'", static_cast<bool>(op.getKScales())),
         std::pair("'expected_keys'", op.getExpectedKeys().has_value()),
         std::pair("'score_mod'", !op.getScoreMod().empty()),
-        std::pair("'mask_mod'", !op.getMaskMod().empty())})
+        std::pair("'mask_mod'", !op.getMaskMod().empty()),
+        std::pair("'key_range'", op.hasKeyRange())})
     if (isThere)
       return op.emitOpError("expected no added keys beside ") << name;
   if (!op.getPageTable())

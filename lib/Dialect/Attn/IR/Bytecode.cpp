@@ -95,6 +95,8 @@ static auto getSeventhAttributes(Properties &properties) {
 
 /// Where operands have `o_scales`, which versions in front of 4 do not know.
 static constexpr size_t kScalesSegment = 5;
+/// Operands that version 10 has behind all others.
+static constexpr size_t kAddedSegments = 4;
 
 /// The version that a writer writes.
 static uint64_t getWrittenVersion(DialectBytecodeWriter &writer) {
@@ -211,6 +213,10 @@ void AttentionOp::writeProperties(DialectBytecodeWriter &writer) {
     std::apply(writeAll, getSeventhAttributes(properties));
   SmallVector<int32_t> segments =
       llvm::to_vector(properties.operandSegmentSizes);
+  // Readers of older versions know none of the last operands, which a dense
+  // form would have all the same.
+  if (number < 10)
+    segments.truncate(segments.size() - kAddedSegments);
   if (number < 4)
     segments.erase(segments.begin() + kScalesSegment);
   writer.writeSparseArray(ArrayRef<int32_t>(segments));

@@ -114,7 +114,8 @@ Value attn::widenByte(ImplicitLocOpBuilder &b, Value byte, bool byIntegers) {
   auto integer = [&](int64_t number) -> Value {
     return arith::ConstantIntOp::create(b, number, 32);
   };
-  Value bits = arith::ExtUIOp::create(b, b.getI32Type(), byte);
+  Value signedBits = arith::ExtUIOp::create(b, b.getI32Type(), byte);
+  Value bits = arith::AndIOp::create(b, signedBits, integer(0x7f));
   Value shifted = arith::ShLIOp::create(
       b, bits, integer(kWideMantissaBits - kMantissaBits));
   Value normal = arith::BitcastOp::create(
@@ -129,7 +130,17 @@ Value attn::widenByte(ImplicitLocOpBuilder &b, Value byte, bool byIntegers) {
       b, arith::UIToFPOp::create(b, b.getF32Type(), bits), distance);
   Value isSmall = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, bits,
                                         integer(1 << kMantissaBits));
-  return arith::SelectOp::create(b, isSmall, small, normal);
+  Value number = arith::SelectOp::create(b, isSmall, small, normal);
+  Value isNaN =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, bits, integer(0x7f));
+  Value nan = arith::ConstantOp::create(
+      b, b.getF32FloatAttr(std::numeric_limits<float>::quiet_NaN()));
+  number = arith::SelectOp::create(b, isNaN, nan, number);
+  Value sign = arith::ShLIOp::create(
+      b, arith::ShRUIOp::create(b, signedBits, integer(7)), integer(31));
+  Value all = arith::OrIOp::create(
+      b, arith::BitcastOp::create(b, b.getI32Type(), number), sign);
+  return arith::BitcastOp::create(b, b.getF32Type(), all);
 }
 
 /// Returns a sum whose lowest byte is what f4E2M1FN has for the magnitude of

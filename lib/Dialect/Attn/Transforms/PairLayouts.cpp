@@ -31,7 +31,7 @@ static LogicalResult refuseLayout(Operation *alloc, CGAAttr given,
   return diag;
 }
 
-/// A layout in shared memory is that of the loads.
+/// Checks that a layout in shared memory is that of the loads.
 LogicalResult PairSharder::checkLayouts() {
   WalkResult walk = kernel.walk([&](AllocOp alloc) -> WalkResult {
     if (!alloc.getCga())
@@ -48,7 +48,7 @@ LogicalResult PairSharder::checkLayouts() {
   return failure(walk.wasInterrupted());
 }
 
-/// The bases of a factor as those of a matrix whose dimensions are the
+/// Returns the bases of a factor as those of a matrix whose dimensions are the
 /// product's.
 static CGABases orient(const CGABases &bases, bool isTurned) {
   CGABases turned = bases;
@@ -91,7 +91,8 @@ SmallVector<FoundLayout> PairSharder::findLayouts(Products kind) {
   return found;
 }
 
-/// A layout in tensor memory is that of the product which writes there.
+/// Checks that a layout in tensor memory is that of the product which writes
+/// there.
 LogicalResult PairSharder::checkSums(ArrayRef<FoundLayout> layouts) {
   for (const FoundLayout &layout : layouts)
     if (auto sums = dyn_cast<TmemAllocOp>(layout.alloc))

@@ -17,7 +17,7 @@ Value narrowPair(ImplicitLocOpBuilder &b, Value first, Value second, Type type,
 /// i8; `byIntegers` as above.
 Value narrowToByte(ImplicitLocOpBuilder &b, Value value, bool byIntegers);
 
-/// Returns the f32 of an i8 that such a number became.
+/// Returns the f32 of an i8 that an f8E4M3FN is; `byIntegers` as above.
 Value widenByte(ImplicitLocOpBuilder &b, Value byte, bool byIntegers);
 
 /// Rounds two f32 to the nearest numbers of f4E2M1FN; an i8 with that of

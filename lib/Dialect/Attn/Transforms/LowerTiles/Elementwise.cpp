@@ -300,10 +300,10 @@ Value lowering::convertByte(ImplicitLocOpBuilder &b, Operation &op,
                             Value operand, bool byIntegers) {
   auto isByte = [](Type type) { return isa<Float8E4M3FNType>(type); };
   if (auto narrow = dyn_cast<arith::TruncFOp>(op);
-      narrow && isByte(narrow.getType()))
+      narrow && isByte(narrow.getType()) && narrow.getIn().getType().isF32())
     return narrowToByte(b, operand, byIntegers);
   if (auto wide = dyn_cast<arith::ExtFOp>(op);
-      wide && isByte(wide.getIn().getType()))
+      wide && isByte(wide.getIn().getType()) && wide.getType().isF32())
     return widenByte(b, operand, byIntegers);
   auto cast = dyn_cast<arith::BitcastOp>(op);
   if (cast && (isByte(cast.getType()) || isByte(cast.getIn().getType())))

@@ -214,17 +214,18 @@ PartitionLowering::placeRow(ImplicitLocOpBuilder &b, const ViewValue &view,
             : isThere;
   };
   if (view.tiledRow) {
-    Value column = elements;
+    Value matrixColumn = elements;
     if (view.group != 1) {
       row = arith::DivUIOp::create(b, position, constant(view.group));
       Value member = arith::RemUIOp::create(b, position, constant(view.group));
-      column = arith::AddIOp::create(b, column, times(member, view.members));
+      matrixColumn =
+          arith::AddIOp::create(b, matrixColumn, times(member, view.members));
       hideMembers();
     }
     row = arith::AddIOp::create(b, wide(row), view.tiledRow);
     place.address = LLVM::GEPOp::create(
         b, view.base.getType(), b.getI8Type(), view.base,
-        ValueRange{emitScaleTileOffset(b, row, column, stride)});
+        ValueRange{emitScaleTileOffset(b, row, matrixColumn, stride)});
     return place;
   }
   if (view.page != 0) {
