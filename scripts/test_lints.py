@@ -5,6 +5,7 @@ import importlib.util
 import json
 import pathlib
 import sys
+import types
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -215,6 +216,18 @@ class IncludeCircles(unittest.TestCase):
     def test_packages_are_small(self):
         many = {f"python/attn/launch/x{n}.py": set() for n in range(41)}
         self.assertEqual(len(self.module.check_packages(many)), 1)
+
+
+class SuitePlugin(unittest.TestCase):
+    def test_fewer_names_than_items(self):
+        """A sample of more names than there are ends."""
+        if not all(importlib.util.find_spec(name) for name in ("pytest", "torch")):
+            self.skipTest("needs pytest and torch")
+        plugin = load("suite_plugin")
+        options = {"--suite-sample": 3, "--suite-seed": 1}
+        items = [types.SimpleNamespace(nodeid="test[1]") for _ in range(5)]
+        plugin.pytest_collection_modifyitems(types.SimpleNamespace(getoption=options.get), items)
+        self.assertEqual(len(items), 5)
 
 
 class ServingPages(unittest.TestCase):
