@@ -126,4 +126,5 @@ def test_refused_options(option):
 def test_refused_copies():
     """By the name that callers have."""
     batch, added = make_batch([50, 17]), make_list([20, 9])
-    refuse("pad: expected none beside added$", lambda: attn.decode(*batch, added=added, pad=True))
+    with pytest.raises(attn.ArgumentError, match="^pad: expected none beside added$"):
+        attn.decode(*batch, added=added, pad=True)
