@@ -72,6 +72,8 @@ def follow(table, o):
     tl.store(o, tl.load(tl.load(table).to(tl.pointer_type(tl.float32))))
 
 driver = attn.sim.triton("sm_90a")
+import types
+from attn.sim import triton_driver
 table = np.array([x.ctypes.data], np.int64)
 try:
     follow[(1,)](wrap(table), wrap(o))
@@ -87,6 +89,9 @@ try:
 except (attn.SimulationError, RuntimeError):  # The same finding is told once.
     print("not known")
 driver.register(known)
+# What looks like a descriptor and has no tensor has no memory.
+shaped = types.SimpleNamespace(block_shape=[16])
+triton_driver.Launcher._register(None, shaped, "shaped", [])
 follow[(1,)](wrap(table), wrap(o))
 print(o[0] == x[0], driver.utils.get_device_properties(None)["multiprocessor_count"] > 0)
 try:
