@@ -28,9 +28,7 @@ _NARROW_NAN = 0xFF
 _OF_ROWS = ("q", "init_o", "init_lse")
 
 
-def _check(
-    tensors: dict[str, Any], lengths: Any, captures: list[Any], settings: Settings
-) -> None:
+def _check(tensors: dict[str, Any], lengths: Any, captures: list[Any], settings: Settings) -> None:
     """Raises ArgumentError for what a copy would not show, or say in other words."""
     q, counts = tensors["q"], tensors["cu_seqlens_q"]
     if captures or settings.score_mod or settings.mask_mod or settings.out_mod:
@@ -64,9 +62,7 @@ def _check_output(name: str, output: Any, shape: list[int], q: Any) -> str:
         )
     expect(name, "shape", shape, list(output.shape))
     if output.device != q.device:
-        raise ArgumentError(
-            f'tensor "{name}": expected it on {q.device} as q, got {output.device}'
-        )
+        raise ArgumentError(f'tensor "{name}": expected it on {q.device} as q, got {output.device}')
     return device_tensors.describe(name, output).dtype
 
 
@@ -132,6 +128,14 @@ class _Rows:
     def gather(self, wide: Any, out: Any) -> Any:
         """The rows of a result, in `out` where that is given; rows that no sequence has stay as
         they were there, and are NaN in a new one."""
+        if self._is_torch and wide.is_floating_point() and wide.element_size() == 1:
+            import torch
+
+            # Elements of 8 bits have neither indices nor choices in all of torch's versions.
+            bits = self.gather(
+                wide.view(torch.uint8), None if out is None else out.view(torch.uint8)
+            )
+            return bits.view(wide.dtype) if out is None else out
         heads = wide.swapaxes(1, 2)
         # What a sequence without a place reads is any row.
         rows = heads.reshape((self.spare, *heads.shape[2:]))[self.place % max(self.spare, 1)]
@@ -141,16 +145,12 @@ class _Rows:
             bits[~self.is_there] = ~bits.dtype.type(0)
             return rows
         kept = self.is_there.reshape((-1, *[1] * (rows.dim() - 1)))
+        if out is None:
+            nan = float("nan") if rows.is_floating_point() else _NARROW_NAN
+            return rows.masked_fill(~kept, nan)
         import torch
 
-        is_narrow = rows.element_size() == 1
-        if is_narrow:
-            # Elements of 8 bits have no choice, their bytes do.
-            rows = rows.view(torch.uint8)
-        if out is None:
-            return rows.masked_fill(~kept, _NARROW_NAN if is_narrow else float("nan")).view(wide.dtype)
-        target = out.view(torch.uint8) if is_narrow else out
-        target.copy_(torch.where(kept, rows, target))
+        out.copy_(torch.where(kept, rows, out))
         return out
 
 

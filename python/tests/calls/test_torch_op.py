@@ -446,5 +446,6 @@ def test_no_memory_for_a_workspace(monkeypatch):
     monkeypatch.setattr(torch_op, "_get_optional", lambda given: ())
     monkeypatch.setattr(torch_op, "_get_stream", lambda device: 0)
     monkeypatch.setattr(torch, "empty", refuse)
-    with pytest.raises(attn.DriverError, match="expected 64 bytes of cpu for a workspace, got: out of"):
+    message = "expected 64 bytes of cpu for a workspace, got: out of"
+    with pytest.raises(attn.DriverError, match=message):
         torch_op._launch(call, given, q, None)

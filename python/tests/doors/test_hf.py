@@ -409,7 +409,8 @@ def test_places_of_keys():
         call_layer(attention_mask=mask, cu_seq_lens_q=starts, cu_seq_lens_k=other)
     assert mask.within(starts, same) is mask.within(starts, same)
     call_layer(attention_mask=mask, cu_seq_lens_q=starts, cu_seq_lens_k=same)
-    for options in ({"attention_mask": mask.make_tensor()}, {"position_bias": torch.zeros(1, 1, 9, 9)}):
+    bias = torch.zeros(1, 1, 9, 9)
+    for options in ({"attention_mask": mask.make_tensor()}, {"position_bias": bias}):
         with pytest.raises(attn.ArgumentError, match="cu_seq_lens_q is given beside .*; "):
             call_layer(cu_seq_lens_q=starts, cu_seq_lens_k=starts, **options)
 

@@ -198,5 +198,6 @@ def test_powers_of_two():
             host_tensors.to_array("o_scales", powers)
         return
     array = host_tensors.to_array("o_scales", powers)
-    assert array.dtype == ml_dtypes.float8_e8m0fnu and array.astype(np.float32).tolist() == [[0.25, 8]]
+    assert array.dtype == ml_dtypes.float8_e8m0fnu
+    assert array.astype(np.float32).tolist() == [[0.25, 8]]
     assert host_tensors.to_tensor(array).dtype == dtype
