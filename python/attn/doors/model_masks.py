@@ -29,7 +29,7 @@ class Mask(BlockMask):
         self._function = function
         self._make = make
         #: The places of sequences that the mask was last asked for within, and that mask.
-        self._packed: tuple[torch.Tensor, Mask] | None = None
+        self._packed: tuple[torch.Tensor, torch.Tensor | None, Mask] | None = None
 
     @property
     def shape(self) -> tuple[int, int, int, int]:  # type: ignore[override]
@@ -60,8 +60,10 @@ class Mask(BlockMask):
         (sequences + 1), says where each begins and the last one ends; all layers of a step get
         the same one. Raises AttnError for `key_starts`, the same of the keys, that differ: their
         comparison waits for the device, once."""
-        if self._packed is not None and self._packed[0] is starts:
-            return self._packed[1]
+        if self._packed is not None:
+            known, known_keys, made = self._packed
+            if known is starts and known_keys is key_starts:
+                return made
         if key_starts is not None and key_starts is not starts:
             if key_starts.shape != starts.shape or not bool((key_starts == starts).all()):
                 raise AttnError(
@@ -74,7 +76,7 @@ class Mask(BlockMask):
         same = host_masks.make_same(numbers)
         function = same if self._function is None else host_masks.join([self._function, same])
         found = Mask(self._shape, self.aligned, function, self._make)
-        self._packed = starts, found
+        self._packed = starts, key_starts, found
         return found
 
     def make_tensor(self) -> torch.Tensor | None:

@@ -408,6 +408,8 @@ def test_places_of_keys():
     with pytest.raises(attn.ArgumentError, match="cu_seq_lens_k: expected the same as"):
         call_layer(attention_mask=mask, cu_seq_lens_q=starts, cu_seq_lens_k=other)
     assert mask.within(starts, same) is mask.within(starts, same)
+    with pytest.raises(attn.AttnError, match="cu_seq_lens_k: expected the same as"):
+        mask.within(starts, other)
     call_layer(attention_mask=mask, cu_seq_lens_q=starts, cu_seq_lens_k=same)
     bias = torch.zeros(1, 1, 9, 9)
     for options in ({"attention_mask": mask.make_tensor()}, {"position_bias": bias}):
