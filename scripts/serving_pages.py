@@ -156,10 +156,13 @@ the keys that a sequence's queries see (sparse attention by an indexer). `score_
 count a sequence's queries and keys from 0.
 
 `added=(k, v, table, lengths)` are more keys, which all queries of a sequence see, in one softmax
-with those that `causal` and `window` leave of the table's: pools, table and lengths of the same
-forms, pages of another size if need be. Their table is a list of keys where pages have one: ids
-that the pool does not have, such as -1, hide their keys. So a window over the last keys of a
-sequence stands beside keys that were selected or compressed. The options:
+with those that `causal` and `window` leave of the table's. k and v are pools in the order of
+`layout`, with the elements, key heads and columns of k_cache and v_cache, and pages of a size of
+their own; the table is i32 (batch, pages), the lengths i32 (batch). Their table is a list of keys
+where pages have one: ids that the pool does not have, such as -1, hide their keys. So a window
+over the last keys of a sequence stands beside keys that were selected or compressed. `added` does
+not stand beside `selected`, `run_keys`, `expected_keys`, `score_mod`, `mask_mod`, `k_scales`,
+`v_scales` or `pad`. The options:
 
 {options}
 
@@ -193,7 +196,8 @@ tensor of bytes. A cache whose rotated columns have 8 bits too is one tensor of 
 
 {options}
 
-`added` is (kv, table, lengths) here. The other arguments, `pad` and the results are those of
+`added` is (kv, table, lengths) here, kv a pool like `kv_cache`, of pages of a size of its own;
+`k_rope` does not stand beside it either. The other arguments, `pad` and the results are those of
 `attn.decode`; o has `value_dim` columns."""
 _PREFILL = """Attention of new queries of a batch of sequences, as many of each as it has, to
 keys in pages: chunked prefill and append.
@@ -211,7 +215,8 @@ Pools, also those of 8 bits with their scales, table, lengths and the other argu
 sequence has, or that are beyond its bound, stay as they were in `out` and are NaN in a new o and
 LSE. With `run_keys` queries are copied to a batch in which each sequence has as many, the next power of two
 from `max_seqlen_q` on, so that they have the bits of `attn.decode`, over one chunk, many, or query by
-query; functions are refused beside it. Raises ArgumentError for tensors that do not fit each other."""
+query; functions are refused beside it. Of a sequence beyond its bound, rows within it may then be left
+like the others, too. Raises ArgumentError for tensors that do not fit each other."""
 _CASCADE = """Attention of a batch whose sequences begin with keys that others have, too.
 
 The keys of a sequence are those of its group in each level, the first level's first; the last level

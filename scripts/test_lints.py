@@ -5,6 +5,7 @@ import importlib.util
 import json
 import pathlib
 import sys
+import types
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -215,6 +216,26 @@ class IncludeCircles(unittest.TestCase):
     def test_packages_are_small(self):
         many = {f"python/attn/launch/x{n}.py": set() for n in range(41)}
         self.assertEqual(len(self.module.check_packages(many)), 1)
+
+
+class SuitePlugin(unittest.TestCase):
+    def test_fewer_names_than_items(self):
+        """A sample of more names than there are ends."""
+        if not all(importlib.util.find_spec(name) for name in ("pytest", "torch")):
+            self.skipTest("needs pytest and torch")
+        plugin = load("suite_plugin")
+        options = {"--suite-sample": 3, "--suite-seed": 1}
+        items = [types.SimpleNamespace(nodeid="test[1]") for _ in range(5)]
+        plugin.pytest_collection_modifyitems(types.SimpleNamespace(getoption=options.get), items)
+        self.assertEqual(len(items), 5)
+
+
+class StandInCosts(unittest.TestCase):
+    def test_goals_do_not_fail(self):
+        module = load("stand-in-costs")
+        self.assertEqual(module.judge(module.MEMORY, 9.0), (" open goal", False))
+        self.assertEqual(module.judge("small launch, ms", 9.0), (" OVER", True))
+        self.assertEqual(module.judge("small launch, ms", 0.0), ("", False))
 
 
 class ServingPages(unittest.TestCase):

@@ -15,7 +15,7 @@ from . import runtime
 from .calls import attention_kernels as _attention_module
 from .calls import host_calls
 from .calls.attention_kernels import KINDS, OPTIONAL, Options
-from .errors import ArgumentError, LibraryError
+from .errors import ArgumentError, DriverError, LibraryError
 from .launch import device_tensors, host_arrays
 from .options.problem_table import CALL_NAMES, CALL_SCHEMA
 from .tensors import batch_lists, block_lists, host_tensors, label_checks, tensor_views
@@ -258,7 +258,14 @@ def _launch(call: _attention_module.Call, given: Any, o: Tensor, lse: Tensor | N
 
     # torch's memory costs less than the driver's, and waits for no other stream's.
     def allocate(size: int) -> Tensor:
-        return torch.empty(size, dtype=torch.uint8, device=device)
+        try:
+            return torch.empty(size, dtype=torch.uint8, device=device)
+        except torch.cuda.OutOfMemoryError as error:
+            # As where the driver lacks it: what falls back catches the package's errors.
+            raise DriverError(
+                f"expected {size} bytes of {device} for a workspace, got: {error}; free tensors, "
+                "or use fewer queries in a call"
+            ) from error
 
     call.launch(addresses, _get_stream(call.device), allocate)
 

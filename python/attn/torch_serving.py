@@ -11,10 +11,12 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from .errors import ArgumentError, ArgumentTypeError, LibraryError
+from .launch import device_tensors
 from .options import readers
-from .options.argument_names import LATENT_POOLS
+from .options.argument_names import LATENT_POOLS, OUTPUTS
 from .serving import decode_launch, merging, scaled_outputs
 from .serving.decode_problem import PAIRED, count_output_columns
+from .serving.query_rows import find_out_group
 from .serving.settings import Settings
 from .serving.settings_table import OPTIONAL_TENSORS, SCHEMAS, TENSORS
 from .tensors import host_tensors, tensor_views
@@ -81,6 +83,35 @@ def _make_lse(q: Tensor) -> Tensor:
     return q.new_empty(q.shape[:-1], dtype=torch.float32)
 
 
+def _find_host_group(
+    arrays: dict[str, Any], settings: Settings, outputs: dict[str, Tensor | None]
+) -> int | None:
+    """Returns the columns of the caller's o that share a scale, None without scales. Raises
+    ArgumentError for outputs in host memory that a launch on a GPU would not take."""
+    given = {
+        name: device_tensors.describe(OUTPUTS.get(name, name), each)
+        for name, each in outputs.items()
+        if each is not None
+    }
+    views = decode_launch.read_views({"q": arrays["q"]} | given, settings)
+    values = arrays["v_cache"].shape[-1] if settings.value_dim is None else settings.value_dim
+    rows, o, lse = views["q"].shape[:3], views["o"], views.get("lse")
+    group = find_out_group(o.dtype, settings, views.get("o_scales"), (*rows, values))
+    tensor_views.expect(
+        "out", "shape", [*rows, count_output_columns(o.dtype, values)], list(o.shape)
+    )
+    for name, each in given.items():
+        if each.device >= 0:
+            raise ArgumentError(
+                f'tensor "{OUTPUTS.get(name, name)}": expected it in host memory as q, got '
+                f"{device_tensors.name_device(each.device)}"
+            )
+    if lse is not None:
+        tensor_views.expect("lse", "shape", list(rows), list(lse.shape))
+        tensor_views.expect("lse", "elements of", "f32", lse.dtype)
+    return group
+
+
 class _Form:
     """One of the operators `name`, `name_lse` and `name_out`, which launch the same
     kernels: o in new memory, o and its LSE in new memory, both in the caller's."""
@@ -137,18 +168,14 @@ class _Form:
         lse: Tensor | None,
         scales: Tensor | None,
     ) -> None:
-        group = None
-        if scales is not None:
-            kind = next(name for name, dtype in _TYPES.items() if dtype == o.dtype)
-            settings = settings._replace(out_type=kind)
-            columns = o.shape[-1] * (2 if kind == PAIRED else 1)
-            group = columns // max(scales.shape[-1], 1)
+        outputs = {"o": o, "lse": lse, "o_scales": scales}
+        group = _find_host_group(arrays, settings, outputs)
+        kind = device_tensors.describe("out", o).dtype
+        settings = settings._replace(out_type=kind)
         result = decode_launch.decode_numpy(arrays, settings, lse is not None, group)
         given = [each for each in (o, lse, scales) if each is not None]
-        if scales is None:
-            host_tensors.give(host_tensors.to_tensors(result), o, lse)
-            return
-        for target, each in zip(given, result, strict=True):
+        made = result if isinstance(result, tuple) else (result,)
+        for target, each in zip(given, made, strict=True):
             bits = torch.from_numpy(each.copy())
             target.copy_(bits if bits.dtype == target.dtype else bits.view(target.dtype))
 

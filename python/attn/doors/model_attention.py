@@ -109,11 +109,18 @@ def _attend(
     is_packed = counts is not None
     if is_packed and isinstance(attention_mask, Mask) and attention_mask.mod is not None:
         # The function has the places of all rows, those of a packed call count in their sequence.
-        attention_mask, is_packed = attention_mask.within(counts["cu_seqlens_q"]), False
+        attention_mask = attention_mask.within(counts["cu_seqlens_q"], counts["cu_seqlens_k"])
+        is_packed = False
     elif is_packed and isinstance(attention_mask, torch.Tensor):
-        raise AttnError("cu_seq_lens_q is given beside a mask that is a tensor")
+        raise AttnError(
+            "cu_seq_lens_q is given beside a mask that is a tensor; leave it out where the mask "
+            "tells the sequences apart, or else the mask"
+        )
     if is_packed and given["position_bias"] is not None:
-        raise AttnError("cu_seq_lens_q is given beside position_bias")
+        raise AttnError(
+            "cu_seq_lens_q is given beside position_bias; give the model its sequences as rows of "
+            "a batch, with an attention_mask, and no cu_seq_lens_q"
+        )
     causal = (
         given["is_causal"] if given["is_causal"] is not None else getattr(module, "is_causal", True)
     )

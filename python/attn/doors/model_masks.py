@@ -28,6 +28,8 @@ class Mask(BlockMask):
         self.aligned: host_masks.Aligned = aligned
         self._function = function
         self._make = make
+        #: The places of sequences that the mask was last asked for within, and that mask.
+        self._packed: tuple[torch.Tensor, torch.Tensor | None, Mask] | None = None
 
     @property
     def shape(self) -> tuple[int, int, int, int]:  # type: ignore[override]
@@ -53,14 +55,29 @@ class Mask(BlockMask):
         """What the options do not say, traced once."""
         return None if self._function is None else trace("mask_mod", self._function)
 
-    def within(self, starts: torch.Tensor) -> Mask:
-        """The mask within sequences that lie one after the other: `starts`, i32, says where each
-        begins and the last one ends."""
+    def within(self, starts: torch.Tensor, key_starts: torch.Tensor | None = None) -> Mask:
+        """Returns the mask within sequences that lie one after the other: `starts`, i32
+        (sequences + 1), says where each begins and the last one ends; all layers of a step get
+        the same one. Raises AttnError for `key_starts`, the same of the keys, that differ: their
+        comparison waits for the device, once."""
+        if self._packed is not None:
+            known, known_keys, made = self._packed
+            if known is starts and known_keys is key_starts:
+                return made
+        if key_starts is not None and key_starts is not starts:
+            if key_starts.shape != starts.shape or not bool((key_starts == starts).all()):
+                raise AttnError(
+                    "cu_seq_lens_k: expected the same as cu_seq_lens_q beside a mask that is a "
+                    "function, got others; give the layers a tensor as attention_mask, and no "
+                    "cu_seq_lens_q and cu_seq_lens_k"
+                )
         rows = torch.arange(self._shape[3], device=starts.device)
         numbers = torch.searchsorted(starts[1:].contiguous(), rows, right=True).to(torch.int32)
         same = host_masks.make_same(numbers)
         function = same if self._function is None else host_masks.join([self._function, same])
-        return Mask(self._shape, self.aligned, function, self._make)
+        found = Mask(self._shape, self.aligned, function, self._make)
+        self._packed = starts, key_starts, found
+        return found
 
     def make_tensor(self) -> torch.Tensor | None:
         """The mask as bools, for torch's own attention."""
@@ -68,12 +85,16 @@ class Mask(BlockMask):
         return made
 
 
-def _read_padding(mask: Any, kv_length: int, kv_offset: int) -> Any:
-    """The keys that are seen, bools (batch, keys); None where nothing is hidden. Steps whose window
-    has left the hidden keys behind read them too: the kernel of the steps before does."""
-    if mask is None or mask.all():
+def _read_padding(mask: Any, kv_length: int, kv_offset: int, last: Any) -> Any:
+    """Returns the keys that are seen, bools (batch, keys), those behind the end of `mask` not among
+    them; None where nothing is hidden that a query, the last one of which stands at key `last`,
+    would see: None where queries see keys behind them. Steps whose window has left the hidden keys
+    behind read them too: the kernel of the steps before does."""
+    if mask is None:
         return None
     missing = kv_offset + kv_length - mask.shape[1]
+    if mask.all() and (missing <= 0 or (last is not None and int(last) < mask.shape[1])):
+        return None
     if missing > 0:
         mask = torch.nn.functional.pad(mask, (0, missing))
     return mask[:, kv_offset : kv_offset + kv_length].to(torch.bool).contiguous()
@@ -109,7 +130,8 @@ def make_mask(
         offsets = torch.stack(
             [torch.as_tensor(each, device=device).reshape(()) for each in (q_offset, kv_offset)]
         ).to(torch.int32)
-    padding = _read_padding(attention_mask, kv_length, int(kv_offset))
+    last = q_offset + q_length - 1 if parts.causal else None
+    padding = _read_padding(attention_mask, kv_length, int(kv_offset), last)
     seen = host_masks.join(functions, offsets, padding)
 
     def make_tensor() -> Any:

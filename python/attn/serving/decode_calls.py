@@ -82,7 +82,8 @@ def _pad_call(
     """A call with operands that kernels take, copied where they are not so."""
     for name in ("k_scales", "v_scales", "added_k"):
         if tensors.get(name) is not None:
-            raise ArgumentError(f"pad: expected none beside {name}")
+            named = "added" if name == "added_k" else name
+            raise ArgumentError(f"pad: expected none beside {named}")
     for name in ("out_group", "out_scales"):
         if getattr(outputs, name) is not None:
             raise ArgumentError(f"pad: expected none beside {name}")
@@ -122,14 +123,19 @@ def run(
         if tensors.get(name, name) is None:
             named = decode_launch.name_arguments(settings).get(name, name)
             raise ArgumentTypeError(f'tensor "{named}": expected a tensor, got None')
+    if tensor_views.is_numpy(q):
+        if out is not None:
+            raise ArgumentError("out: expected none with numpy arrays, whose results are new")
+        lse = readers.to_bool("lse", lse)
     if settings.run_keys is not None and settings.max_seqlen_q is not None:
         if scaled.has_scales:
             raise ArgumentError(
                 "run_keys: expected none beside scales of the output in attn.prefill"
             )
 
-        def attend(batch: Any, read: Any, given: Settings, *more: Any) -> Any:
-            return run(batch, read, given, Results(*more, scaled))
+        def attend(batch: Any, read: Any, given: Settings, kind: str | None, *more: Any) -> Any:
+            made = scaled if kind is None else scaled._replace(out_type=kind)
+            return run(batch, read, given, Results(*more, made))
 
         lengths = tensors["kv_lengths"]
         return packed_runs.attend(attend, tensors, lengths, captures, settings, (lse, out, stream))
@@ -141,10 +147,7 @@ def run(
         return torch_serving.decode(tensors, captures, settings, lse, out, scaled)
     tensors |= decode_launch.name_captures(captures)
     if tensor_views.is_numpy(q):
-        if out is not None:
-            raise ArgumentError("out: expected none with numpy arrays, whose results are new")
-        wants_lse = readers.to_bool("lse", lse)
-        return decode_launch.decode_numpy(tensors, settings, wants_lse, scaled.group)
+        return decode_launch.decode_numpy(tensors, settings, lse, scaled.group)
     tensor_views.view("q", q)
     if out is None or lse is True:
         missing = "out" if out is None else "lse"

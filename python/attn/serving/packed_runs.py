@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .. import arrays
 from ..errors import ArgumentError
 from ..launch import device_tensors
 from ..options import readers
 from ..tensors import batch_lists, tensor_views
+from ..tensors.tensor_views import expect
+from .query_rows import check_out_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,14 +23,12 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 #: The bits of a NaN of e4m3 and of e5m2.
-_NARROW_NAN = 0x7F
+_NARROW_NAN = 0xFF
 #: Tensors with a row for each query.
 _OF_ROWS = ("q", "init_o", "init_lse")
 
 
-def _check(
-    tensors: dict[str, Any], lengths: Any, captures: list[Any], settings: Settings
-) -> None:
+def _check(tensors: dict[str, Any], lengths: Any, captures: list[Any], settings: Settings) -> None:
     """Raises ArgumentError for what a copy would not show, or say in other words."""
     q, counts = tensors["q"], tensors["cu_seqlens_q"]
     if captures or settings.score_mod or settings.mask_mod or settings.out_mod:
@@ -39,14 +40,53 @@ def _check(
         )
     if len(q.shape) != 3:
         raise ArgumentError(f'tensor "q": expected rank 3, got {len(q.shape)}')
-    views = [tensor_views.view("cu_seqlens_q", counts), tensor_views.view("lengths", lengths)]
+    named = {"cu_seqlens_q": counts, "kv_lengths": lengths}
+    # Tensors of torch may be in host memory, where the simulator takes them.
+    views = [
+        device_tensors.describe(name, each)
+        if device_tensors.is_torch(each)
+        else tensor_views.view(name, each)
+        for name, each in named.items()
+    ]
     tensor_views.check_counts("cu_seqlens_q", *views)
     if batch_lists.looks_at(counts):
         batch_lists.check_counts("cu_seqlens_q", counts, q.shape[0], settings.max_seqlen_q)
 
 
+def _check_output(name: str, output: Any, shape: list[int], q: Any) -> str:
+    """Returns the element type of the caller's output. Raises ArgumentError unless it is a tensor
+    of torch of this shape, on q's device."""
+    if not device_tensors.is_torch(output):
+        raise ArgumentError(
+            f'tensor "{name}": expected a torch tensor as q, got {type(output).__name__}'
+        )
+    expect(name, "shape", shape, list(output.shape))
+    if output.device != q.device:
+        raise ArgumentError(f'tensor "{name}": expected it on {q.device} as q, got {output.device}')
+    return device_tensors.describe(name, output).dtype
+
+
+def _read_outputs(tensors: dict[str, Any], lse: Any, out: Any) -> str | None:
+    """Returns the element type of `out`, None where there is none: the kernel rounds to it.
+    Raises ArgumentError for outputs that results cannot be copied to."""
+    q, values = tensors["q"], tensors["v_cache"]
+    has_lse = device_tensors.is_torch(lse)
+    if (out is None and has_lse) or (out is not None and lse is True):
+        raise tensor_views.make_output_error(out, lse)
+    if has_lse:
+        dtype = _check_output("lse", lse, list(q.shape[:2]), q)
+        expect("lse", "elements of", "f32", dtype)
+    if out is None:
+        return None
+    dtype = _check_output("out", out, [*q.shape[:2], values.shape[-1]], q)
+    check_out_type(dtype)
+    return dtype
+
+
 class _Rows:
-    """Where each packed query lies in a batch of `width` queries a sequence."""
+    """Where each packed query lies in a batch of `width` queries a sequence. Of a sequence with
+    more than `most` queries, which only contents of a device's memory say, no query lies there
+    that is behind the first `most` or before the last `width`."""
 
     def __init__(self, counts: Any, rows: int, most: int) -> None:
         self._is_torch = device_tensors.is_torch(counts)
@@ -88,23 +128,29 @@ class _Rows:
     def gather(self, wide: Any, out: Any) -> Any:
         """The rows of a result, in `out` where that is given; rows that no sequence has stay as
         they were there, and are NaN in a new one."""
+        if self._is_torch and wide.is_floating_point() and wide.element_size() == 1:
+            import torch
+
+            # Elements of 8 bits have neither indices nor choices in all of torch's versions.
+            bits = self.gather(
+                wide.view(torch.uint8), None if out is None else out.view(torch.uint8)
+            )
+            return bits.view(wide.dtype) if out is None else out
         heads = wide.swapaxes(1, 2)
         # What a sequence without a place reads is any row.
         rows = heads.reshape((self.spare, *heads.shape[2:]))[self.place % max(self.spare, 1)]
         if not self._is_torch:
-            rows[~self.is_there] = _NARROW_NAN if rows.itemsize == 1 else float("nan")
+            # Elements of bf16 and of 8 bits may be integers to numpy.
+            bits = arrays.to_bits(rows)
+            bits[~self.is_there] = ~bits.dtype.type(0)
             return rows
         kept = self.is_there.reshape((-1, *[1] * (rows.dim() - 1)))
+        if out is None:
+            nan = float("nan") if rows.is_floating_point() else _NARROW_NAN
+            return rows.masked_fill(~kept, nan)
         import torch
 
-        is_narrow = rows.element_size() == 1
-        if is_narrow:
-            # Elements of 8 bits have no choice, their bytes do.
-            rows = rows.view(torch.uint8)
-        if out is None:
-            return rows.masked_fill(~kept, _NARROW_NAN if is_narrow else float("nan")).view(wide.dtype)
-        target = out.view(torch.uint8) if is_narrow else out
-        target.copy_(torch.where(kept, rows, target))
+        out.copy_(torch.where(kept, rows, out))
         return out
 
 
@@ -117,16 +163,21 @@ def attend(
     outputs: tuple[Any, Any, int | None],
 ) -> Any:
     """Returns the results of `attn.prefill` for sequences of `lengths` keys; `call` takes the
-    batch that the queries are copied to. Raises ArgumentError for what it cannot copy."""
+    batch that the queries are copied to, and the element type of `out` where that is given.
+    Raises ArgumentError for what it cannot copy."""
     lse, out, stream = outputs
     _check(tensors, lengths, captures, settings)
+    out_type = _read_outputs(tensors, lse, out)
     rows = _Rows(tensors["cu_seqlens_q"], tensors["q"].shape[0], settings.max_seqlen_q or 1)
     batch = {name: each for name, each in tensors.items() if name != "cu_seqlens_q"}
     for name in _OF_ROWS:
         if batch.get(name) is not None:
             batch[name] = rows.spread(batch[name])
-    wants_lse = lse if isinstance(lse, bool) else readers.to_bool("lse", lse is not None)
-    got = call(batch, captures, settings._replace(max_seqlen_q=None), wants_lse, None, stream)
+    has_lse = device_tensors.is_torch(lse)
+    wants_lse = has_lse or readers.to_bool("lse", lse)
+    got = call(
+        batch, captures, settings._replace(max_seqlen_q=None), out_type, wants_lse, None, stream
+    )
     o, log = got if wants_lse else (got, None)
     packed = rows.gather(o, out)
-    return (packed, rows.gather(log, None if isinstance(lse, bool) else lse)) if wants_lse else packed
+    return (packed, rows.gather(log, lse if has_lse else None)) if wants_lse else packed

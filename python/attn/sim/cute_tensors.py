@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import sys
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -54,24 +55,25 @@ def register_first(make: Callable[..., Any]) -> Callable[..., Any]:
         if memory is None:
             return make(tensor, *arguments, **options)
         made = make(Moved(tensor), *arguments, **options)
-        library = stand_in.load()
-        library.register(*memory, f"array of shape {list(tensor.shape)}")
-        weakref.finalize(made, library.unregister, memory[0])
+        if memory[1]:
+            library = stand_in.load()
+            library.register(*memory, f"array of shape {list(tensor.shape)}")
+            weakref.finalize(made, library.unregister, memory[0])
         return made
 
     return from_dlpack
 
 
 def find_memory(tensor: Any) -> tuple[int, int] | None:
-    """Address and bytes of all the memory that an array in host memory is part of."""
+    """Returns address and bytes, which may be 0, of all the memory that an array in host memory
+    is part of; None for what is no array, such as a number of numpy."""
     if hasattr(tensor, "untyped_storage"):
         storage = tensor.untyped_storage()
-        memory = storage.data_ptr(), storage.nbytes()
-    elif hasattr(tensor, "__array_interface__"):
-        memory = HostArray(tensor).find_memory()
-    else:
-        return None
-    return memory if memory[1] else None
+        return storage.data_ptr(), storage.nbytes()
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(tensor, numpy.ndarray):
+        return HostArray(tensor).find_memory()
+    return None
 
 
 def convert_calls() -> None:
@@ -110,6 +112,7 @@ def _convert(value: Any, taken: list[int]) -> Any:
         return value
     import tvm_ffi
 
-    stand_in.load().register(*memory, f"array of shape {list(value.shape)}")
-    taken.append(memory[0])
+    if memory[1]:
+        stand_in.load().register(*memory, f"array of shape {list(value.shape)}")
+        taken.append(memory[0])
     return tvm_ffi.from_dlpack(Moved(value))

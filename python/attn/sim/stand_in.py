@@ -184,9 +184,31 @@ def load() -> StandIn:
     check_absent()
     path = find_folder() / "libcuda.so.1"
     if other := _find_other(path):
-        raise DriverError(f"expected no CUDA driver in the process yet, got {other}")
+        library = _open_loaded(other)
+        # Two stand-ins would each know half of what the process does.
+        if library is not None and _find_library(str(path)) is None:
+            return StandIn(library)
+        raise DriverError(
+            f"expected no CUDA driver in the process yet, got {other}; call attn.sim before what "
+            "loads a driver, or start the program with attn-run"
+        )
     # By its file name, under which whoever links to the driver finds it again.
     return StandIn(ctypes.CDLL(str(path), ctypes.RTLD_GLOBAL))
+
+
+def _open_loaded(other: str) -> ctypes.CDLL | None:
+    """Returns the library of a file that is loaded, None where it is no stand-in. The file may be
+    replaced since, and then has its name no longer."""
+    library = _find_library(other) or _find_library("libcuda.so.1")
+    return library if hasattr(library, "attnSimRegister") else None
+
+
+def _find_library(name: str) -> ctypes.CDLL | None:
+    """Returns a library of this name, or of this file, if it is loaded."""
+    try:
+        return ctypes.CDLL(name, ctypes.RTLD_GLOBAL | os.RTLD_NOLOAD)
+    except OSError:
+        return None
 
 
 def _find_other(path: pathlib.Path) -> str | None:

@@ -82,7 +82,7 @@ class Launcher(nvidia.CudaLauncher):
             return
         # The memory of a descriptor, and of a tensor of another type, is its base's.
         while isinstance(value, TensorWrapper) or hasattr(value, "block_shape"):
-            value = value.base
+            value = getattr(value, "base", None)
         memory = _find_memory(value)
         if memory is None or not memory[1]:
             return
@@ -183,12 +183,17 @@ class SimulatedDriver(nvidia.CudaDriver):
 
     def register(self, *tensors: Any) -> None:
         """Lets kernels use the memory of tensors that are no arguments of a launch, such as those
-        whose addresses another tensor holds: as long as the tensors live."""
-        for tensor in tensors:
-            memory = _find_memory(tensor)
+        whose addresses another tensor holds: as long as the tensors live. Raises DriverError, and
+        registers none, where one is neither a CPU tensor nor a HostArray."""
+        found = [(tensor, _find_memory(tensor)) for tensor in tensors]
+        for tensor, memory in found:
             if memory is None:
-                raise DriverError(f"expected a CPU tensor or a HostArray, got {type(tensor).__name__}")
-            if memory[1]:
+                raise DriverError(
+                    "expected CPU tensors, or attn.sim.HostArray(array) of numpy's arrays, got "
+                    f"{type(tensor).__name__}; nothing was registered"
+                )
+        for tensor, memory in found:
+            if memory is not None and memory[1]:
                 self.library.register(*memory, f"tensor of shape {list(tensor.shape)}")
                 weakref.finalize(tensor, self.library.unregister, memory[0])
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 #: torch's names of types without a carrier of the same name, and their element types.
 _ELEMENTS = {"bfloat16": "bf16", "float8_e4m3fn": "f8E4M3FN", "float8_e5m2": "f8E5M2"}
+_ELEMENTS |= {"float8_e8m0fnu": "f8E8M0FNU"}
 _NAMES = {element: name for name, element in _ELEMENTS.items()}
 #: True once it was said that results have no gradient.
 _said_gradient = False
@@ -50,7 +51,7 @@ def _say_gradient(name: str) -> None:
 
 def to_array(name: str, tensor: Any) -> NDArray[np.generic]:
     """A torch tensor in host memory as an array on the same memory. e4m3 is numpy's uint8, bf16
-    its uint16; e5m2 has the type of `ml_dtypes`."""
+    its uint16; e5m2 and e8m0 have the types of `ml_dtypes`."""
     if tensor.device.type != "cpu":
         raise ArgumentTypeError(
             f'tensor "{name}": expected a tensor in host memory as q, got one on {tensor.device}'
@@ -68,15 +69,15 @@ def to_array(name: str, tensor: Any) -> NDArray[np.generic]:
         return array
     carrier, width = arrays.CARRIERS[_ELEMENTS[kind]]
     bits = tensor.view(torch.int16 if width == 2 else torch.uint8).numpy()
-    if kind != "float8_e5m2":
+    if kind in ("bfloat16", "float8_e4m3fn"):
         return bits.view(carrier)
     try:
         import ml_dtypes
     except ImportError:
         raise ArgumentError(
-            f'tensor "{name}": elements of float8_e5m2 in host memory need the package ml_dtypes'
+            f'tensor "{name}": elements of {kind} in host memory need the package ml_dtypes'
         ) from None
-    return bits.view(ml_dtypes.float8_e5m2)
+    return bits.view(getattr(ml_dtypes, kind))
 
 
 def to_arrays(tensors: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """The torch operator without a GPU: shapes, tracing and errors; its kernel on the
 CPU is a float64 reference, and the driver of the launch tests a stand-in."""
 
+import types
+
 import attn
 import pytest
 from attn.calls import attention_kernels, shared_kernels
@@ -430,3 +432,20 @@ def test_operator_checks_sizes_of_blocks(size, message):
     with pytest.raises(attn.ArgumentError, match=f"block_size: {message}"):
         named = dict(zip(block_lists.NAMES, lists, strict=True))
         torch.ops.attn.attention(q, q, q, **named, block_size=size)
+
+
+def test_no_memory_for_a_workspace(monkeypatch):
+    """torch's error is the package's own, which what falls back catches."""
+
+    def refuse(*_, **__):
+        raise torch.cuda.OutOfMemoryError("out of memory")
+
+    q = torch.zeros(1, 2, 8, 32)
+    given = types.SimpleNamespace(q=q, k=q, v=q, captures=None)
+    call = types.SimpleNamespace(device=0, launch=lambda addresses, stream, allocate: allocate(64))
+    monkeypatch.setattr(torch_op, "_get_optional", lambda given: ())
+    monkeypatch.setattr(torch_op, "_get_stream", lambda device: 0)
+    monkeypatch.setattr(torch, "empty", refuse)
+    message = "expected 64 bytes of cpu for a workspace, got: out of"
+    with pytest.raises(attn.DriverError, match=message):
+        torch_op._launch(call, given, q, None)

@@ -377,6 +377,46 @@ def test_masks(kind, place):
             assert (o - want)[rows].abs().max() < 4e-3
 
 
+def test_short_padding():
+    """A mask that ends before the keys hides those behind it, but from queries before them."""
+    short = torch.ones(1, 7, dtype=torch.bool)
+
+    def make(function, kv_length, q_length=9, **options):
+        return model_masks.make_mask(1, q_length, kv_length, 0, 0, function, short, **options)
+
+    both = masking_utils.bidirectional_mask_function
+    assert make(both, 7).mod is None
+    for function in (both, masking_utils.causal_mask_function):
+        mask = make(function, 9)
+        assert mask.mod is not None
+        answers = []
+        for each in (mask, mask.make_tensor()):
+            torch.manual_seed(0)
+            answers.append(call_layer(attention_mask=each)[0])
+        o, want = answers
+        assert (o - want).abs().max() < 4e-3
+    assert make(masking_utils.causal_mask_function, 9, q_length=7).mod is None
+
+
+def test_places_of_keys():
+    """Sequences whose keys lie elsewhere than their queries are refused beside a function; layers
+    of a step share what is made of the others."""
+    mask = model_masks.make_mask(1, 9, 9, mask_function=lambda b, h, q, k: k <= q)
+    starts, same, other = (
+        torch.tensor(each, dtype=torch.int32) for each in ([0, 4, 9], [0, 4, 9], [0, 5, 9])
+    )
+    with pytest.raises(attn.ArgumentError, match="cu_seq_lens_k: expected the same as"):
+        call_layer(attention_mask=mask, cu_seq_lens_q=starts, cu_seq_lens_k=other)
+    assert mask.within(starts, same) is mask.within(starts, same)
+    with pytest.raises(attn.AttnError, match="cu_seq_lens_k: expected the same as"):
+        mask.within(starts, other)
+    call_layer(attention_mask=mask, cu_seq_lens_q=starts, cu_seq_lens_k=same)
+    bias = torch.zeros(1, 1, 9, 9)
+    for options in ({"attention_mask": mask.make_tensor()}, {"position_bias": bias}):
+        with pytest.raises(attn.ArgumentError, match="cu_seq_lens_q is given beside .*; "):
+            call_layer(cu_seq_lens_q=starts, cu_seq_lens_k=starts, **options)
+
+
 def test_known_masks_are_options():
     """Causal masks and windows cost no function."""
     parts = host_masks.split(KINDS["window"])

@@ -8,6 +8,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
+from attn.tensors import host_tensors  # noqa: E402
+
 TOLERANCES = {torch.float16: 4e-3, torch.bfloat16: 3e-2}
 
 
@@ -179,3 +181,23 @@ def test_arrays_still_come_out_as_arrays():
     kernel = attn.compile(q=(1, 1, 64, 32), dtype="float16")
     q = np.random.randn(1, 1, 64, 32).astype(np.float16)
     assert isinstance(kernel.run(q=q, k=q, v=torch.from_numpy(q))["o"], np.ndarray)
+
+
+def test_powers_of_two():
+    """e8m0, which numpy lacks, both ways."""
+    dtype = getattr(torch, "float8_e8m0fnu", None)
+    if dtype is None:
+        pytest.skip("torch has no e8m0")
+    powers = torch.tensor([[0.25, 8.0]]).to(dtype)
+    back = host_tensors._to_element(powers.view(torch.uint8).numpy(), "f8E8M0FNU")
+    assert back.dtype == dtype and torch.equal(back.float(), powers.float())
+    try:
+        import ml_dtypes
+    except ImportError:
+        with pytest.raises(attn.ArgumentError, match="float8_e8m0fnu in host memory need"):
+            host_tensors.to_array("o_scales", powers)
+        return
+    array = host_tensors.to_array("o_scales", powers)
+    assert array.dtype == ml_dtypes.float8_e8m0fnu
+    assert array.astype(np.float32).tolist() == [[0.25, 8]]
+    assert host_tensors.to_tensor(array).dtype == dtype

@@ -121,3 +121,10 @@ def test_refused_options(option):
     batch, added = make_batch([50, 17]), make_list([20, 9])
     value = {"selected": True, "run_keys": 64, "expected_keys": [50]}[option]
     refuse(f"added: expected none beside {option}", lambda: attn.decode(*batch, added=added, **{option: value}))
+
+
+def test_refused_copies():
+    """By the name that callers have."""
+    batch, added = make_batch([50, 17]), make_list([20, 9])
+    with pytest.raises(attn.ArgumentError, match="^pad: expected none beside added$"):
+        attn.decode(*batch, added=added, pad=True)

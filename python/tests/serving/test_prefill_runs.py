@@ -80,12 +80,74 @@ def test_narrow_outputs():
     whole = attn.prefill(q, *batch, counts, **options)
     want = attend_packed(q, counts, *batch)[0]
     np.testing.assert_allclose(from_e4m3(whole[:6]) / 4, want, atol=0.07, rtol=0.07)
-    assert (whole[6:] == 0x7F).all()
+    assert (whole[6:] == 0xFF).all()
+
+
+def test_bits_of_integers():
+    """bf16, which numpy has as integers, also of a row that no sequence has."""
+    q, counts = pack([4, 2], spare=1)
+    made = make_batch([40, 20])
+    q, k, v = map(attn.arrays.to_bf16, (q, *made[1:3]))
+    batch = made[3:]
+    o, lse = attn.prefill(q, k, v, *batch, counts, max_seqlen_q=4, **_RUN)
+    q, k, v = map(attn.arrays.from_bf16, (q, k, v))
+    want = attend_packed(q, counts, k, v, *batch)
+    np.testing.assert_allclose(attn.arrays.from_bf16(o[:6]), want[0], atol=2e-2, rtol=2e-2)
+    assert np.isnan(attn.arrays.from_bf16(o[6:])).all() and np.isnan(lse[6:]).all()
+
+
+def make_tensors():
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    q, counts = pack([5, 3])
+    return torch, [torch.from_numpy(each) for each in (q, *make_batch([60, 33])[1:], counts)]
+
+
+@pytest.mark.parametrize("name", ["float32", "float8_e4m3fn", "float8_e5m2"])
+def test_types_of_outputs(name):
+    """The kernel rounds to the elements of the caller's output, and to no others before."""
+    torch, tensors = make_tensors()
+    dtype = getattr(torch, name)
+    options = {"max_seqlen_q": 5, "run_keys": 64}
+    if dtype.itemsize == 1:
+        options["out_scale"] = 4.0
+    want = attn.prefill(*tensors, **options, out_type=dtype)
+    assert want.dtype == dtype
+    out = torch.zeros_like(tensors[0], dtype=dtype)
+    assert attn.prefill(*tensors, **options, out=out) is out
+    assert torch.equal(out.view(torch.uint8), want.view(torch.uint8))
+    wide = attn.prefill(*tensors, **options | {"out_scale": None}).float()
+    error = (out.float() / options.get("out_scale", 1.0) - wide).abs().max()
+    assert 0 < error < (1e-3 if dtype == torch.float32 else 0.2)
+
+
+def test_refusals_of_outputs():
+    torch, tensors = make_tensors()
+    q = tensors[0]
+    whole = torch.empty_like(q)
+
+    def refuse(message, **outputs):
+        with pytest.raises(ValueError, match=message):
+            attn.prefill(*tensors, max_seqlen_q=5, run_keys=64, **outputs)
+
+    refuse('tensor "out": expected shape', out=whole[:-1])
+    refuse('tensor "out": expected f16, bf16, f32', out=whole.double())
+    refuse("out_scale: expected one with an output of f8E4M3FN", out=whole.to(torch.float8_e4m3fn))
+    refuse('tensor "out": expected it on cpu as q, got meta', out=whole.to("meta"))
+    refuse('tensor "out": expected a torch tensor as q, got ndarray', out=whole.numpy())
+    log = torch.empty(q.shape[:2])
+    refuse('tensor "lse": expected shape', out=whole, lse=log[:-1])
+    refuse('tensor "lse": expected elements of f32, got f16', out=whole, lse=log.half())
+    refuse('tensor "out": expected a tensor to write to', lse=log)
+    refuse('tensor "lse": expected a tensor to write to', out=whole, lse=True)
 
 
 def test_refusals():
     q, counts = pack([5, 3])
     arrays = (q, *make_batch([60, 33])[1:], counts)
+    with pytest.raises(ValueError, match="out: expected none with numpy arrays"):
+        attn.prefill(*arrays, max_seqlen_q=5, run_keys=64, out=np.empty_like(q))
+    with pytest.raises(ValueError, match="lse: expected"):
+        attn.prefill(*arrays, max_seqlen_q=5, run_keys=64, lse=np.empty(q.shape[:2], np.float32))
     with pytest.raises(ValueError, match="run_keys: expected no function beside it"):
         attn.prefill(*arrays, max_seqlen_q=5, run_keys=64, score_mod=lambda s, b, h, i, j: s + j)
     with pytest.raises(ValueError, match='"cu_seqlens_q": expected'):

@@ -110,3 +110,40 @@ def test_tensors_of_torch():
     check_groups(o.view(torch.uint8).numpy(), scales.numpy(), want, DIM)
     with pytest.raises(attn.ArgumentTypeError, match='"out_scales": expected a torch tensor as q'):
         attn.decode(*tensors, out=out, out_scales=batch[0])
+
+
+@pytest.mark.parametrize("name", ["float32", "float8_e4m3fn", "float8_e5m2"])
+def test_types_of_torch(name):
+    """Outputs of other elements than q's, which the simulator rounds to."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    dtype = getattr(torch, name)
+    batch = make_batch([100, 17])
+    tensors = [torch.from_numpy(each) for each in batch]
+    options = {"out_scale": 4.0} if dtype.itemsize == 1 else {}
+    o = attn.decode(*tensors, **options, out_type=dtype)
+    want = attn.decode(*batch, **options, out_type=name)
+    assert o.dtype == dtype
+    np.testing.assert_array_equal(o.view(torch.uint8).numpy(), want.view(np.uint8))
+    out = torch.empty_like(o)
+    assert attn.decode(*tensors, **options, out=out) is out
+    assert torch.equal(out.view(torch.uint8), o.view(torch.uint8))
+
+
+def test_refusals_of_torch():
+    """Outputs in host memory are those that a launch on a GPU takes."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    batch = make_batch([17])
+    tensors = [torch.from_numpy(each) for each in batch]
+    q = tensors[0]
+    narrow, scales = torch.empty(q.shape, dtype=torch.float8_e4m3fn), torch.empty(1, HEADS, 1)
+    refuse('tensor "out": expected f16, bf16, f32', attn.decode, *tensors,
+           out=q.int(), out_scales=scales)  # fmt: skip
+    refuse('tensor "out": expected shape', attn.decode, *tensors, out=q[:, :-1].clone())
+    refuse('tensor "out_scales": expected elements of f32', attn.decode, *tensors,
+           out=narrow, out_scales=scales.half())  # fmt: skip
+    refuse('tensor "out_scales": expected the shape of o but for its columns', attn.decode,
+           *tensors, out=narrow, out_scales=scales[:, :-1])  # fmt: skip
+    refuse('tensor "out_scales": expected a number of columns that divides', attn.decode,
+           *tensors, out=narrow, out_scales=torch.empty(1, HEADS, 5))  # fmt: skip
+    refuse('tensor "lse": expected elements of f32', attn.decode, *tensors, out=torch.empty_like(q),
+           lse=torch.empty(1, HEADS).half())  # fmt: skip

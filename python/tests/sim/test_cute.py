@@ -8,9 +8,11 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import types
 
+import numpy as np
 import pytest
-from attn.sim import attn_run, cute_setup
+from attn.sim import attn_run, cute_setup, cute_tensors, stand_in
 
 PYTHON = os.environ.get("ATTN_CUTE_PYTHON") or sys.executable
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -185,3 +187,20 @@ def test_a_temporary_folder_with_a_colon(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     assert attn_run.main([sys.executable, "-c", ""]) == 2
     assert "expected a folder for temporary files without ':', got" in capsys.readouterr().err
+
+
+def test_numbers_and_empty_arrays(monkeypatch):
+    """Numbers of numpy stay numbers; arrays without elements are a GPU's too, with no memory."""
+    known = []
+    library = types.SimpleNamespace(register=lambda *memory: known.append(memory[:2]))
+    monkeypatch.setattr(stand_in, "load", lambda: library)
+    fake = types.SimpleNamespace(from_dlpack=lambda value: value)
+    monkeypatch.setitem(sys.modules, "tvm_ffi", fake)
+    number, taken = np.float32(2), []
+    assert cute_tensors._convert(number, taken) is number
+    assert isinstance(cute_tensors._convert(np.zeros((0, 4)), taken), cute_tensors.Moved)
+    assert cute_tensors.register_first(lambda tensor: tensor)(number) is number
+    assert not known and not taken
+    array = np.zeros(4)
+    cute_tensors._convert((array,), taken)
+    assert known == [(array.ctypes.data, 32)] and taken == [array.ctypes.data]

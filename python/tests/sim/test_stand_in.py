@@ -512,6 +512,26 @@ def test_another_driver_in_the_process(tmp_path):
     assert f"expected no CUDA driver in the process yet, got {tmp_path}/libcuda.so.1" in ran.stderr
 
 
+@pytest.mark.parametrize("is_kept", [True, False], ids=["kept", "replaced"])
+def test_another_stand_in(tmp_path, is_kept):
+    """A copy of it that the process has loaded is taken, also where its file is gone."""
+    shutil.copy(FOLDER / "libcuda.so.1", tmp_path)
+    path = str(tmp_path / "libcuda.so.1")
+    program = f"""
+import ctypes, os
+first = ctypes.CDLL({path!r})
+{"" if is_kept else f"os.remove({path!r})"}
+from attn.sim import stand_in
+print(stand_in.load().library._handle == first._handle)
+"""
+    given = {"PYTHONPATH": str(pathlib.Path(stand_in.__file__).parents[2])}
+    given |= {"ATTN_DRIVER": str(FOLDER), "ATTN_SIM_CHIPS": "sm_90a"}
+    ran = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, **given}, capture_output=True, text=True
+    )
+    assert ran.stdout == "True\n", ran.stderr
+
+
 def test_without_proc(monkeypatch):
     def read_nothing(path, *_, **__):
         raise FileNotFoundError(path)

@@ -72,13 +72,26 @@ def follow(table, o):
     tl.store(o, tl.load(tl.load(table).to(tl.pointer_type(tl.float32))))
 
 driver = attn.sim.triton("sm_90a")
+import types
+from attn.sim import triton_driver
 table = np.array([x.ctypes.data], np.int64)
 try:
     follow[(1,)](wrap(table), wrap(o))
 except attn.SimulationError as error:
     print("not known" if "outside of every allocation" in str(error) else error)
 known = wrap(x)
+try:
+    driver.register(known, x)
+except attn.DriverError as error:
+    print(error)
+try:
+    follow[(1,)](wrap(table), wrap(o))
+except (attn.SimulationError, RuntimeError):  # The same finding is told once.
+    print("not known")
 driver.register(known)
+# What looks like a descriptor and has no tensor has no memory.
+shaped = types.SimpleNamespace(block_shape=[16])
+triton_driver.Launcher._register(None, shaped, "shaped", [])
 follow[(1,)](wrap(table), wrap(o))
 print(o[0] == x[0], driver.utils.get_device_properties(None)["multiprocessor_count"] > 0)
 try:
@@ -128,7 +141,12 @@ def test_kernels_are_judged(tmp_path):
 
 def test_memory_that_is_registered(tmp_path):
     ran = run(tmp_path, KERNELS + REGISTERED)
-    assert ran.stdout.splitlines() == ["not known", "True True", "True"], ran.stdout + ran.stderr
+    refusal = (
+        "expected CPU tensors, or attn.sim.HostArray(array) of numpy's arrays, got ndarray; "
+        "nothing was registered"
+    )
+    lines = ["not known", refusal, "not known", "True True", "True"]
+    assert ran.stdout.splitlines() == lines, ran.stdout + ran.stderr
 
 
 def test_plugin_of_pytest(tmp_path):
