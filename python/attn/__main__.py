@@ -43,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             machine_report.print_report()
     except AttnError as error:
-        # What the compiler says begins with the word.
+        # Messages of the compiler begin with "error: " already.
         text = str(error).removeprefix("error: ")
         print(f"python -m attn: error: {text}", file=sys.stderr)
         return 1

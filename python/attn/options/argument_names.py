@@ -12,7 +12,7 @@ from ..errors import ArgumentError
 LATENT_POOLS = {"kv_cache": "k_cache"}
 LATENT = {"k_cache": "kv_cache", "v_cache": "kv_cache", "v_scale": "k_scale"}
 
-#: What calls name the tensors that they write, by the kernel's names.
+#: The arguments of calls for the tensors that kernels write, by the kernel's names.
 OUTPUTS = {"o": "out", "o_scales": "out_scales"}
 
 

@@ -137,7 +137,7 @@ class _Rows:
             )
             return bits.view(wide.dtype) if out is None else out
         heads = wide.swapaxes(1, 2)
-        # What a sequence without a place reads is any row.
+        # A sequence without a place reads any row, which nobody looks at.
         rows = heads.reshape((self.spare, *heads.shape[2:]))[self.place % max(self.spare, 1)]
         if not self._is_torch:
             # Elements of bf16 and of 8 bits may be integers to numpy.

@@ -13,7 +13,7 @@ from ..tensors import tensor_views
 from .decode_problem import PAIRED, count_output_columns
 from .pool_rows import NARROW_TYPES
 
-#: What callers name bytes of two results each.
+#: The type that callers state for bytes of two results each.
 _PAIRS = "f4E2M1FN"
 
 

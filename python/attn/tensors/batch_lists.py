@@ -43,7 +43,7 @@ def check_counts(name: str, counts: Any, rows: int, most: int | None = None) -> 
         first = begin
 
 
-#: What a call names the lengths of its sequences and their table.
+#: The arguments of a call for the lengths of its sequences and for their table.
 NAMES = ("kv_lengths", "page_table")
 
 

@@ -89,7 +89,7 @@ try:
 except (attn.SimulationError, RuntimeError):  # The same finding is told once.
     print("not known")
 driver.register(known)
-# What looks like a descriptor and has no tensor has no memory.
+# An argument that has the shape of a descriptor's block, but no tensor, has no memory.
 shaped = types.SimpleNamespace(block_shape=[16])
 triton_driver.Launcher._register(None, shaped, "shaped", [])
 follow[(1,)](wrap(table), wrap(o))
