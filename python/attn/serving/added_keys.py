@@ -82,6 +82,11 @@ def read_added(tensors: Mapping[str, TensorView], settings: Settings) -> AddedKe
     kernel_sizes.check_page_size('tensor "added_k"', k.shape[2])
     batch_lists.check_lengths(lengths, table, tensors["q"].device, names=_LISTS)
     expect("added_lengths", "a length for each sequence,", tensors["q"].shape[0], lengths.shape[0])
+    if table.shape[1] == 0:
+        # Kernels look at the first entry whatever the lengths are.
+        raise ArgumentError(
+            'tensor "added_table": expected at least 1 column, got 0; leave added out without keys'
+        )
     return AddedKeys(
         page_size=k.shape[2],
         max_pages=table.shape[1],

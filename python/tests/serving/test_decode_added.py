@@ -109,6 +109,10 @@ def test_mla_decode():
         (lambda a: (a[0][:, :, :1], *a[1:]), "as many key heads as the other keys, 2, got 1"),
         (lambda a: (*a[:2], a[2][:1], a[3]), "expected a row for each of the 2 sequences"),
         (lambda a: (*a[:3], a[3].astype(np.int64)), 'tensor "added_lengths": expected'),
+        (
+            lambda a: (*a[:2], a[2][:, :0], 0 * a[3]),
+            'tensor "added_table": expected at least 1 column, got 0',
+        ),
     ],
 )
 def test_refusals(change, message):
