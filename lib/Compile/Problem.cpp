@@ -217,21 +217,28 @@ static llvm::Error parseNumbers(StringRef flag, StringRef text, int64_t least,
   return llvm::Error::success();
 }
 
+/// Reads a length, which may be below zero, for each of `batch` sequences.
+static llvm::Error parseLengths(StringRef flag, StringRef text, int64_t batch,
+                                SmallVectorImpl<int64_t> &lengths) {
+  if (llvm::Error error =
+          parseNumbers(flag, text, /*least=*/-kMaxSize - 1, lengths))
+    return error;
+  int64_t count = lengths.size();
+  if (count != batch)
+    return makeError(flag, "expected one length for each of the " +
+                               Twine(batch) + " batches, got " + Twine(count));
+  return llvm::Error::success();
+}
+
 /// Reads the lengths of the keys and checks what pages go with.
 static llvm::Error parseKeys(const ProblemFlags &flags, Problem &problem) {
   if (flags.kvLengths) {
     if (flags.varlen)
       return makeError("kv-lengths",
                        "contradicts --varlen, which gives the lengths");
-    if (llvm::Error error =
-            parseNumbers("kv-lengths", *flags.kvLengths,
-                         /*least=*/-kMaxSize - 1, problem.kvLengths))
+    if (llvm::Error error = parseLengths("kv-lengths", *flags.kvLengths,
+                                         problem.batch, problem.kvLengths))
       return error;
-    int64_t count = problem.kvLengths.size();
-    if (count != problem.batch)
-      return makeError("kv-lengths", "expected one length for each of the " +
-                                         Twine(problem.batch) +
-                                         " batches, got " + Twine(count));
     // Memory without a row has no views, and servers have some.
     if (!flags.kvLen)
       problem.keys =
@@ -280,15 +287,9 @@ static llvm::Error parseAddedKeys(const ProblemFlags &flags, Problem &problem) {
     return makeError("added-page-size", "expected at most " +
                                             Twine(kPageLimit) + ", got '" +
                                             Twine(problem.addedPageSize) + "'");
-  if (llvm::Error error =
-          parseNumbers("added-lengths", *flags.addedLengths,
-                       /*least=*/-kMaxSize - 1, problem.addedLengths))
+  if (llvm::Error error = parseLengths("added-lengths", *flags.addedLengths,
+                                       problem.batch, problem.addedLengths))
     return error;
-  int64_t count = problem.addedLengths.size();
-  if (count != problem.batch)
-    return makeError("added-lengths", "expected one length for each of the " +
-                                          Twine(problem.batch) +
-                                          " batches, got " + Twine(count));
   uint64_t elements = problem.addedPageSize;
   for (int64_t extent :
        {problem.getAddedPages(), problem.kvHeads, problem.headDim})

@@ -126,6 +126,14 @@ def test_logits(name):
     check_logits(model, input_ids=ids[:1], position_ids=positions)
 
 
+def generate_twice(model, ids, options):
+    """Returns what a model generates with attn, and what it does eagerly in float32."""
+    model.set_attn_implementation("attn")
+    got = model.generate(ids, **options)
+    model.set_attn_implementation("eager")
+    return got, model.float().generate(ids, **options)
+
+
 @pytest.mark.parametrize("kind", ["dynamic", "static"])
 @pytest.mark.parametrize("name", MODELS)
 def test_generation(name, kind):
@@ -138,10 +146,7 @@ def test_generation(name, kind):
         "return_dict_in_generate": True, "eos_token_id": None, "attention_mask": left,
         "cache_implementation": kind,
     }  # fmt: skip
-    model.set_attn_implementation("attn")
-    got = model.generate(ids, **options)
-    model.set_attn_implementation("eager")
-    want = model.float().generate(ids, **options)
+    got, want = generate_twice(model, ids, options)
     length = ids.shape[1]
     rows = torch.ones(len(ids)).bool()
     for step, (some, others) in enumerate(zip(got.scores, want.scores, strict=True)):
@@ -198,10 +203,7 @@ def test_generation_of_an_encoder_and_decoder(kind):
         "max_new_tokens": 40, "do_sample": False, "eos_token_id": None, "attention_mask": right,
         "cache_implementation": kind,
     }  # fmt: skip
-    model.set_attn_implementation("attn")
-    got = model.generate(ids, **options)
-    model.set_attn_implementation("eager")
-    want = model.float().generate(ids, **options)
+    got, want = generate_twice(model, ids, options)
     assert torch.equal(got, want) and got.shape == (2, 41) and len(got.unique()) > 3
 
 

@@ -40,8 +40,8 @@ run(from_dlpack(x), from_dlpack(y))
 print((y == 2 * x).all())
 """
 
-#: The same kernel through TVM FFI: with an array of numpy's by name, arrays in a tuple, and a
-#: tensor of torch's where there is one.
+#: Calls that kernel through TVM FFI three times: with a numpy array by name, with arrays in a tuple,
+#: and with a torch tensor if there is torch.
 TVM_FFI = """
 import cutlass.cute as cute
 import numpy as np
