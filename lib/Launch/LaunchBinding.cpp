@@ -229,6 +229,33 @@ setEnds(llvm::SmallVectorImpl<int64_t> &shape,
   return std::nullopt;
 }
 
+/// Makes one dimension of all of a map's but the innermost, in which rows are
+/// `pitch` elements apart; what the tensor has to be if it cannot.
+static std::optional<std::string>
+joinRows(llvm::SmallVectorImpl<int64_t> &shape,
+         llvm::SmallVectorImpl<int64_t> &strides, int64_t pitch) {
+  int64_t last = 0;
+  for (auto [extent, stride] :
+       llvm::drop_begin(llvm::zip_equal(shape, strides))) {
+    if (extent < 1)
+      return ("extents of at least 1, got " + Twine(extent)).str();
+    // Nothing steps along a dimension of extent 1.
+    if (extent == 1)
+      continue;
+    if (stride < 0 || stride % pitch != 0)
+      return ("strides of a multiple of " + Twine(pitch) + " elements, got " +
+              Twine(stride))
+          .str();
+    int64_t rows = 0;
+    if (llvm::MulOverflow(extent - 1, stride / pitch, rows) ||
+        llvm::AddOverflow(last, rows, last) || last >= INT32_MAX)
+      return std::string("fewer than 2^31 rows");
+  }
+  shape.truncate(1), strides.truncate(1);
+  shape.push_back(last + 1), strides.push_back(pitch);
+  return std::nullopt;
+}
+
 static Expected<TensorMapParameter> makeTensorMap(const LaunchArg &arg,
                                                   const TensorArgument &tensor,
                                                   ParameterSlot slot) {
@@ -258,6 +285,10 @@ static Expected<TensorMapParameter> makeTensorMap(const LaunchArg &arg,
     shape[1] /= 4;
     shape.insert(shape.begin() + 1, 4);
     strides.insert(strides.begin() + 2, 4 * strides[1]);
+  } else if (arg.view == TensorMapView::Rows) {
+    if (std::optional<std::string> problem =
+            joinRows(shape, strides, arg.pitch))
+      return fail(*problem);
   } else if (isPacked(arg.view) || arg.view == TensorMapView::Bounded) {
     size_t dim = shape.size() - 1;
     if (arg.view == TensorMapView::Bounded) {

@@ -7,6 +7,8 @@ using namespace mlir::attn;
 using llvm::StringRef;
 
 unsigned mlir::attn::getMapRank(TensorMapView view, unsigned tensorRank) {
+  if (view == TensorMapView::Rows)
+    return 2;
   bool hasMore = view == TensorMapView::Quads || view == TensorMapView::Bounded;
   return hasMore ? tensorRank + 1 : tensorRank;
 }

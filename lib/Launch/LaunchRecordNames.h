@@ -50,7 +50,8 @@ inline constexpr NameEntry<TensorMapView> mapViewNames[] = {
     {TensorMapView::Packed, "packed"},
     {TensorMapView::Bounded, "bounded"},
     {TensorMapView::ByRow, "by_row"},
-    {TensorMapView::PackedByRow, "packed_by_row"}};
+    {TensorMapView::PackedByRow, "packed_by_row"},
+    {TensorMapView::Rows, "rows"}};
 
 inline constexpr NameEntry<SyncVerdict::Kind> verdictNames[] = {
     {SyncVerdict::Kind::Proved, "proved"},

@@ -361,10 +361,15 @@ void RecordReader::readTensorMap(ObjectReader &reader, LaunchArg &arg) {
     reader.fail("view", "expected a tensor of rank " + Twine(leastRank) +
                             " or more, got " + Twine(tensorRank));
   else if (!reader.failed() && size_t(rank) != mapRank)
-    reader.fail("rank", (mapRank != tensorRank
-                             ? "expected one more than the tensor's rank, "
-                             : "expected the tensor's rank ") +
-                            Twine(mapRank) + ", got " + Twine(rank));
+    reader.fail("rank",
+                (arg.view == TensorMapView::Rows ? "expected the rank of rows, "
+                 : mapRank != tensorRank
+                     ? "expected one more than the tensor's rank, "
+                     : "expected the tensor's rank ") +
+                    Twine(mapRank) + ", got " + Twine(rank));
+  // No dimension of a tensor map steps further.
+  if (!reader.failed() && arg.view == TensorMapView::Rows)
+    arg.pitch = reader.takeInteger("pitch", 1, int64_t(1) << 40);
   // The box has to be of this rank.
   if (reader.failed())
     return reader.giveUp();

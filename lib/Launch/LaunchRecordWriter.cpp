@@ -39,6 +39,8 @@ static json::Value writeArg(const LaunchRecord &record, const LaunchArg &arg) {
     object["element"] = stringifyDType(arg.element);
     if (arg.view != TensorMapView::Whole)
       object["view"] = getName(mapViewNames, arg.view);
+    if (arg.view == TensorMapView::Rows)
+      object["pitch"] = arg.pitch;
     break;
   case ArgKind::Workspace:
     object["index"] = arg.workspace;

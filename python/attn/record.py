@@ -16,7 +16,7 @@ from .arrays import CARRIERS
 from .errors import ArgumentError, RecordError
 from .launch.shared_sizes import check_sizes
 from .launch.size_expr import Lookup, SizeExpr
-from .launch.tensor_map import MAP_VIEWS, TensorMap, TensorView, make_map
+from .launch.tensor_map import MAP_VIEWS, TensorMap, TensorView, get_map_rank, make_map
 
 #: The last version that this package reads.
 VERSION = 2
@@ -405,7 +405,9 @@ class Binder:
                 view = arg.get("view", "whole")
                 if view not in MAP_VIEWS or rank < MAP_VIEWS[view][0]:
                     raise RecordError(f"launch record: {path}view: unknown {view!r}")
-                _get_integers(arg, "box", path, rank + MAP_VIEWS[view][1])
+                _get_integers(arg, "box", path, get_map_rank(view, rank))
+                if view == "rows" and _get(arg, "pitch", int, path) < 1:
+                    raise RecordError(f"launch record: {path}pitch: expected at least 1")
                 _get(arg, "swizzle", str, path)
                 if _get(arg, "element", str, path) not in CARRIERS:
                     raise RecordError(f"launch record: {path}element: unknown type")

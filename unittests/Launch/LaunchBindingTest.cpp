@@ -201,6 +201,32 @@ TEST_F(LaunchBinding, MapsBoundedPages) {
                            "address above 300 rows of 72 elements");
 }
 
+TEST_F(LaunchBinding, MapsRowsThatLieApart) {
+  LaunchArg &arg = record.steps[0].args[3];
+  arg.view = TensorMapView::Rows;
+  arg.pitch = 72;
+  arg.box = {64, 1};
+  record.tensors[0].strides = {kDynamicSize, kDynamicSize, 1};
+  // Batches 5 rows further apart than each has.
+  tensors[1].strides = {305 * 72, 72, 1};
+  auto resolved = resolveLaunch(record, tensors);
+  ASSERT_TRUE(bool(resolved)) << llvm::toString(resolved.takeError());
+  auto bound = bindParameters(record, *resolved, 0, tensors, scalars, {0x100});
+  ASSERT_TRUE(bool(bound)) << llvm::toString(bound.takeError());
+  EXPECT_THAT(bound->tensorMaps[0].dims, ElementsAre(64, 2 * 305 + 300));
+  EXPECT_THAT(bound->tensorMaps[0].strides, ElementsAre(144));
+  EXPECT_THAT(bound->tensorMaps[0].box, ElementsAre(64, 1));
+  tensors[1].strides[0] = 30000;
+  EXPECT_EQ(bindFailure(), "args[3]: tensor \"q\": its tensor map expects "
+                           "strides of a multiple of 72 elements, got 30000");
+  tensors[1].strides[0] = int64_t(72) << 30;
+  EXPECT_EQ(bindFailure(), "args[3]: tensor \"q\": its tensor map expects "
+                           "fewer than 2^31 rows");
+  tensors[1].shape[1] = 0;
+  EXPECT_EQ(bindFailure(), "args[3]: tensor \"q\": its tensor map expects "
+                           "extents of at least 1, got 0");
+}
+
 TEST_F(LaunchBinding, CallerOverridesScalars) {
   scalars["x"] = 2.0;
   auto resolved = resolveLaunch(record, tensors);

@@ -199,7 +199,10 @@ TEST(LaunchRecord, ViewsOfTensorMaps) {
                   TensorMapView::ByRow),
         std::pair("\"rank\": 4, \"view\": \"packed_by_row\", \"box\": [64, 4, "
                   "16, 1]",
-                  TensorMapView::PackedByRow)}) {
+                  TensorMapView::PackedByRow),
+        std::pair("\"rank\": 2, \"view\": \"rows\", \"pitch\": 64, "
+                  "\"box\": [64, 1]",
+                  TensorMapView::Rows)}) {
     std::string text = getDocsExample();
     StringRef whole = "\"rank\": 4, \"box\": [64, 128, 1, 1]";
     size_t at = text.find(whole.str());
@@ -390,7 +393,11 @@ TEST(LaunchRecord, ChecksArguments) {
   EXPECT_EQ(failure("\"rank\": 4", "\"rank\": 4, \"view\": \"x\""),
             "launch record: args[1].view: expected one of \"whole\", "
             "\"transposed\", \"quads\", \"packed\", \"bounded\", "
-            "\"by_row\", \"packed_by_row\", got \"x\"");
+            "\"by_row\", \"packed_by_row\", \"rows\", got \"x\"");
+  EXPECT_EQ(failure("\"rank\": 4", "\"rank\": 4, \"view\": \"rows\""),
+            "launch record: args[1].rank: expected the rank of rows, 2, got 4");
+  EXPECT_EQ(failure("\"rank\": 4", "\"rank\": 2, \"view\": \"rows\""),
+            "launch record: args[1].pitch: missing");
   EXPECT_EQ(failure("\"rank\": 4", "\"rank\": 4, \"view\": \"bounded\""),
             "launch record: args[1].rank: expected one more than the tensor's "
             "rank, 5, got 4");

@@ -91,7 +91,10 @@ enum class TensorMapView {
   /// of (..., heads, rows, columns) the heads of a row stand side by side.
   ByRow,
   /// The same of what Packed is.
-  PackedByRow
+  PackedByRow,
+  /// With all dimensions but the last as one: row i begins i pitches behind the
+  /// first one.
+  Rows
 };
 
 /// Whether a map has the dimension before the last outside of the one in front
@@ -144,6 +147,8 @@ struct LaunchArg {
   /// map's rank.
   llvm::SmallVector<int64_t, 5> box;
   TensorMapView view = TensorMapView::Whole;
+  /// Of the view Rows only: elements from one row to the next.
+  int64_t pitch = 0;
   TensorMapSwizzle swizzle = TensorMapSwizzle::None;
   /// tensor_map: element type that the map states.
   DType element = DType::F16;

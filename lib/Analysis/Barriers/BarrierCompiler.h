@@ -140,7 +140,8 @@ private:
   /// that of the team `readsOn` further on.
   void emitTeamAccess(Operation *op, int64_t first, int64_t last,
                       std::optional<int64_t> readsOn);
-  void addAccesses(Operation *op, Step &step);
+  void addAccesses(Operation *op, Step &step,
+                   function_ref<bool(const Footprint &)> isMeant = nullptr);
   void useElement(Operation *op, Value index);
   void copyAll(Operation *op, ValueRange from, ValueRange to);
   uint32_t here() const { return program.steps.size(); }

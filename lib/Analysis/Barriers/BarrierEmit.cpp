@@ -399,7 +399,8 @@ void Compiler::emitSynchronisation(Operation *op) {
 // Accesses
 //===----------------------------------------------------------------------===//
 
-void Compiler::addAccesses(Operation *op, Step &step) {
+void Compiler::addAccesses(Operation *op, Step &step,
+                           function_ref<bool(const Footprint &)> isMeant) {
   step.first = step.last = program.accesses.size();
   // What is said of the op is the reason here, and no error.
   std::string reason;
@@ -413,6 +414,8 @@ void Compiler::addAccesses(Operation *op, Step &step) {
     return fail(op, reason);
   footprints->append(tensor->begin(), tensor->end());
   for (Footprint &footprint : *footprints) {
+    if (isMeant && !isMeant(footprint))
+      continue;
     AccessInfo info;
     info.footprint = std::move(footprint);
     info.isExact = !step.isCollective() ||
@@ -464,9 +467,23 @@ void Compiler::emitFill(AsyncOpInterface op) {
   if (!isElected(op) && !isExchange)
     return fail(op, "it does not stand in attn.elect, so that each lane of its "
                     "warps would start it");
+  // What the thread reads itself it reads before it starts a copy.
+  if (auto copy = dyn_cast<BulkCopyOpInterface>(op.getOperation());
+      copy && llvm::any_of(op->getOperands(), [&](Value operand) {
+        return isa<BufferType>(operand.getType()) &&
+               operand != copy.getCopiedBuffer();
+      })) {
+    addAccesses(op, emit(Code::Access, op), [](const Footprint &footprint) {
+      return !footprint.getEngine();
+    });
+    if (unsupportedOp)
+      return;
+  }
   Step &step = emit(Code::Fill, op);
   step.flag = isExchange;
-  addAccesses(op, step);
+  addAccesses(op, step, [](const Footprint &footprint) {
+    return footprint.getEngine() != nullptr;
+  });
   if (unsupportedOp)
     return;
   step.array = arrays.lookup(barriers);

@@ -360,6 +360,11 @@ void LicenceCheck::visitFill(ChannelUserOpInterface op, LicenceState &state) {
   for (OpOperand &operand : op->getOpOperands()) {
     if (!isa<BufferType>(operand.get().getType()) || rights.empty())
       continue;
+    // What a load only reads, such as numbers of rows, is not its slot.
+    auto effects = dyn_cast<MemoryEffectOpInterface>(op.getOperation());
+    if (effects &&
+        !effects.getEffectOnValue<MemoryEffects::Write>(operand.get()))
+      continue;
     SlotOp slot = findMemory(operand.get()).second;
     if (!slot)
       continue;

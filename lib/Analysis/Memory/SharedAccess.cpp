@@ -161,7 +161,11 @@ FailureOr<SmallVector<SharedAccess, 2>> attn::getSharedAccesses(Operation *op) {
     access.op = op;
     access.operand = operand.getOperandNumber();
     access.alloc = findAlloc(operand.get());
-    if (auto async = dyn_cast<AsyncOpInterface>(op))
+    // What is not copied, such as numbers of rows, a thread that starts a copy
+    // reads itself.
+    auto copy = dyn_cast<BulkCopyOpInterface>(op);
+    bool isOwn = copy && copy.getCopiedBuffer() != operand.get();
+    if (auto async = dyn_cast<AsyncOpInterface>(op); async && !isOwn)
       access.engine = &async.getAsyncEngine();
     if (!access.alloc)
       return op->emitOpError("expected a buffer that comes from an attn.alloc "

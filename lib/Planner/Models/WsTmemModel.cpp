@@ -31,6 +31,10 @@ static constexpr Factor kBesideClocks{"ws_tmem.beside_clocks"},
 static constexpr Factor kPairClocks{"ws_tmem.pair_clocks"};
 /// Clocks of a block for barriers of one CTA that hands keys back later.
 static constexpr Factor kHeldClocks{"ws_tmem.held_clocks"};
+/// Clocks of the thread that loads for each copy of rows that lie apart.
+static constexpr Factor kGatherClocks{"ws_tmem.gather_clocks"};
+/// Elements that a warpgroup widens in a clock.
+static constexpr Factor kWidenedElements{"ws_tmem.widened_elements"};
 /// Clocks that a block takes in addition if K and V share three slots.
 static constexpr Factor kShortRingClocks{"ws_tmem.short_ring_clocks"};
 
@@ -57,7 +61,7 @@ static bool fitsBeside(const ProblemFacts &facts, WsTmemPlanAttr::Parameters p,
 
 /// Returns true if no plan with two tiles in a CTA is legal.
 static bool needsOneTile(const ProblemFacts &facts) {
-  return facts.isLatent() ||
+  return facts.isLatent() || facts.hasNarrowKeys() ||
          std::max(facts.headDim, facts.valueDim) > kUsualColumns;
 }
 
@@ -317,6 +321,26 @@ static double getWayClocks(WsTmemPlanAttr plan) {
   llvm_unreachable("unknown policy");
 }
 
+/// Returns the copies by which a block's keys and values come where their rows
+/// lie apart: four rows of a span of columns each.
+static double countGathers(const ProblemFacts &facts, WsTmemPlanAttr plan) {
+  if (!gathersKeys(facts))
+    return 0;
+  int64_t bits = facts.elementType.getIntOrFloatBitWidth();
+  auto countSpans = [&](int64_t columns) {
+    int64_t span = SharedLayout::chooseSpan(columns, bits) * 8 / bits;
+    return double(llvm::divideCeil(columns, span));
+  };
+  int64_t values = hasWideHeads(facts, plan)
+                       ? getResultTensorColumns(facts, plan)
+                       : getOwnValueColumns(facts, plan);
+  constexpr double rows = 4;
+  return plan.getBlockN() / rows *
+         (countSpans(getSliceColumns(facts, plan)) *
+              double(countKeySlices(facts, plan)) +
+          countSpans(values));
+}
+
 /// Returns the clocks of a block of the policy threshold with as many slots as
 /// it needs, given those of each unit.
 static double getBusyClocks(const ProblemFacts &facts, WsTmemPlanAttr plan,
@@ -400,9 +424,12 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
   // Operands of the products, each read for each of the two tiles, and what TMA
   // writes: of keys and values those that the CTA has of a pair.
   double operands = blockN * columns / double(ctas);
+  // Those of 8 bits are written, read and written again: twice what is written
+  // of 16 bits.
+  double filled = facts.hasNarrowKeys() ? 2 * operands : operands;
   estimate.sharedClocks =
       facts.elementType.getIntOrFloatBitWidth() / 8 *
-      (plan.getTiles() * (kTmemRows * facts.headDim + operands) + operands) /
+      (plan.getTiles() * (kTmemRows * facts.headDim + operands) + filled) /
       target.sharedBytesPerClock;
   estimate.blockClocks = getBusyClocks(facts, plan, estimate);
   // Maxima of 8-bit probabilities that may grow by nothing change as often as
@@ -412,6 +439,11 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
   if (facts.isNarrow())
     way = asks ? double(kDecidedClocks) : std::max<double>(way, kExactClocks);
   estimate.blockClocks += way;
+  estimate.blockClocks = std::max<double>(
+      estimate.blockClocks, kGatherClocks * countGathers(facts, plan));
+  if (facts.hasNarrowKeys())
+    estimate.blockClocks =
+        std::max<double>(estimate.blockClocks, operands / kWidenedElements);
   if (sharesRing(facts, plan) && plan.getKvStages() < 4)
     estimate.blockClocks += kShortRingClocks;
   double tiles = double(plan.getTiles());

@@ -8,6 +8,7 @@
 
 #include "HostEmitter.h"
 #include "EmitSize.h"
+#include "attn/Planner/Facts/RowPitch.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -36,6 +37,8 @@ private:
   Value getPointer(Value address);
   /// A memref as a tensor map describes it.
   Value getView(const TensorMapArg &arg);
+  /// A memref as one of rows, which are a pitch apart.
+  Value getRows(unsigned tensor);
   /// Allocates a workspace; its memref of bytes.
   Value makeWorkspace(const WorkspaceArg &workspace);
   /// The value of a grid's expression, whose symbols the launch has.
@@ -133,6 +136,8 @@ Value HostEmitter::getView(const TensorMapArg &arg) {
   Value memref = frame.tensors[arg.tensor].value;
   auto type = cast<MemRefType>(memref.getType());
   unsigned rows = type.getRank() - 2, columns = rows + 1;
+  if (view == TensorMapView::Rows)
+    return getRows(arg.tensor);
   if (view == TensorMapView::Transposed) {
     SmallVector<unsigned> order =
         llvm::to_vector(llvm::seq<unsigned>(type.getRank()));
@@ -153,6 +158,31 @@ Value HostEmitter::getView(const TensorMapArg &arg) {
   shape[rows] /= 4;
   shape.insert(shape.begin() + columns, 4);
   return memref::ExpandShapeOp::create(b, shape, memref, groups);
+}
+
+Value HostEmitter::getRows(unsigned tensor) {
+  const TensorFacts &facts = frame.tensors[tensor];
+  int64_t pitch = getRowPitch(facts), columns = facts.shape.back();
+  Value rows = index(1);
+  for (size_t dim = 0; dim + 1 < facts.shape.size(); ++dim)
+    if (facts.shape[dim] != 1)
+      rows = b.createOrFold<arith::AddIOp>(
+          rows,
+          b.createOrFold<arith::MulIOp>(
+              b.createOrFold<arith::SubIOp>(getSize(tensor, dim), index(1)),
+              index(facts.strides[dim] / pitch)));
+  OpFoldResult extent = getAsOpFoldResult(rows),
+               offset = b.getIndexAttr(facts.offset);
+  if (ShapedType::isDynamic(facts.offset))
+    offset = metadata(tensor).getOffset();
+  std::optional<int64_t> known = getConstantIntValue(extent);
+  auto type = MemRefType::get(
+      {known.value_or(ShapedType::kDynamic), columns},
+      cast<MemRefType>(facts.value.getType()).getElementType(),
+      StridedLayoutAttr::get(b.getContext(), facts.offset, {pitch, 1}));
+  return memref::ReinterpretCastOp::create(
+      b, type, facts.value, offset, {extent, b.getIndexAttr(columns)},
+      {b.getIndexAttr(pitch), b.getIndexAttr(1)});
 }
 
 Value HostEmitter::getPointer(Value address) {

@@ -1,6 +1,7 @@
 //===- LaunchAttrBuilder.cpp - The launch record of a kernel --------------===//
 
 #include "attn/Schedule/Core/LaunchAttrBuilder.h"
+#include "attn/Planner/Facts/RowPitch.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -77,6 +78,8 @@ static StringRef stringifyView(TensorMapView view) {
     return "by_row";
   case TensorMapView::PackedByRow:
     return "packed_by_row";
+  case TensorMapView::Rows:
+    return "rows";
   }
   llvm_unreachable("unknown view");
 }
@@ -95,6 +98,8 @@ static DictionaryAttr describeTensorMap(Builder &b, const TensorFacts &tensor,
       .add("element", getTypeName(type.getElementType()));
   if (map.view != TensorMapView::Whole)
     fields.add("view", stringifyView(map.view));
+  if (map.view == TensorMapView::Rows)
+    fields.add("pitch", getRowPitch(tensor));
   return fields.get();
 }
 

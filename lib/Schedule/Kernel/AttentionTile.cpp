@@ -158,6 +158,16 @@ Value attn::emitQueryView(const AttentionTile &tile, int64_t first,
   return emitHeadRows(tile.context, isApart ? "q_rope" : "q", rows);
 }
 
+Value attn::emitFirstColumn(const AttentionTile &tile,
+                            const ResultColumns &columns) {
+  Value first = tile.context.i32(columns.first);
+  if (!columns.part)
+    return first;
+  Value distance = arith::MulIOp::create(tile.b, columns.part,
+                                         tile.context.i32(columns.partColumns));
+  return arith::AddIOp::create(tile.b, first, distance);
+}
+
 Value attn::emitResultView(const AttentionTile &tile, StringRef name,
                            const ResultColumns &columns) {
   HeadRows rows = tile.getQueryRows();

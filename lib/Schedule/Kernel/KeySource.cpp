@@ -2,6 +2,7 @@
 
 #include "attn/Schedule/Kernel/KeySource.h"
 #include "../Core/CommonChecks.h"
+#include "attn/Planner/Facts/RowPitch.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
 
@@ -103,6 +104,8 @@ public:
   bool isBounded() const override { return true; }
   Value emitLead(Value first) override;
   Value emitIsAbsent(Value lead) override;
+  void emitRowNumbers(Value first, const TileCoordinates &at,
+                      Value dest) override;
   KeyRows emitRows(Value first) override;
   /// Returns the page of a key that the sequence has, or of one of the first
   /// page.
@@ -292,6 +295,15 @@ Value PagedKeys::emitPage(Value key) {
 
 Value PagedKeys::emitIsAbsent(Value lead) {
   return arith::CmpIOp::create(b, arith::CmpIPredicate::uge, lead, getPages());
+}
+
+void PagedKeys::emitRowNumbers(Value first, const TileCoordinates &at,
+                               Value dest) {
+  RowSteps steps = getRowSteps(facts.k);
+  Value offset = arith::MulIOp::create(b, at.kvHead, context.i32(steps.head));
+  PageRowsOp::create(b, context.getPointer(pool.table), firstEntry, first,
+                     length, getPages(), offset, dest, pool.pageSize, steps.row,
+                     steps.page);
 }
 
 KeyRows PagedKeys::emitRows(Value first) {

@@ -135,12 +135,13 @@ Value attn::emitInitWeight(const AttentionTile &tile, Value l,
 }
 
 Value attn::emitInitTerm(const AttentionTile &tile, RankedTensorType type,
-                         Value weight) {
+                         Value weight, const ResultColumns &columns) {
   KernelContext &context = tile.context;
   const ProblemFacts &facts = tile.facts;
   ImplicitLocOpBuilder &b = tile.b;
-  auto map = MapElementsOp::create(
-      b, type, BroadcastOp::create(b, type, weight), tile.row, context.i32(0));
+  auto map =
+      MapElementsOp::create(b, type, BroadcastOp::create(b, type, weight),
+                            tile.row, emitFirstColumn(tile, columns));
   OpBuilder::InsertionGuard guard(b);
   auto [element, row, index] = openElements(tile, map);
   // Elements beyond the end, which nobody stores, must not be read there.

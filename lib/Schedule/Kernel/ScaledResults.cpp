@@ -248,8 +248,10 @@ SmallVector<Value> attn::emitScaledRows(const AttentionTile &tile,
                                         ValueRange columns, Value factor,
                                         Value initWeight,
                                         const DividedRows *divided,
-                                        int64_t group) {
+                                        const ResultColumns &group) {
   ImplicitLocOpBuilder &b = tile.b;
+  ResultColumns scales = group;
+  scales.isOneColumn = true;
   SmallVector<Value> wide(columns);
   // A factor of both could be beyond the range where only units of v make the
   // first one large.
@@ -287,8 +289,7 @@ SmallVector<Value> attn::emitScaledRows(const AttentionTile &tile,
       arith::SubIOp::create(b, arith::MaxUIOp::create(b, exponents, least),
                             exponent(kLargestExponent));
   GlobalStoreOp::create(b, arith::BitcastOp::create(b, rows, unit),
-                        emitResultView(tile, "o_scales", getColumn(group)),
-                        tile.row);
+                        emitResultView(tile, "o_scales", scales), tile.row);
   Value inverse = arith::BitcastOp::create(
       b, rows, arith::SubIOp::create(b, exponent(kInverseExponents), unit));
   if (factor)

@@ -11,13 +11,8 @@ Value attn::emitOutMod(const AttentionTile &tile, Value o, Region &outMod,
   const ProblemFacts &facts = tile.facts;
   ImplicitLocOpBuilder &b = tile.b;
   auto type = cast<RankedTensorType>(o.getType());
-  Value first = tile.context.i32(columns.first);
-  if (columns.part)
-    first = arith::AddIOp::create(
-        b, first,
-        arith::MulIOp::create(b, columns.part,
-                              tile.context.i32(columns.partColumns)));
-  auto map = MapElementsOp::create(b, type, o, tile.row, first);
+  auto map = MapElementsOp::create(b, type, o, tile.row,
+                                   emitFirstColumn(tile, columns));
   OpBuilder::InsertionGuard guard(b);
   auto [result, row, column] = openElements(tile, map);
   auto [head, query] = emitHeadAndQuery(tile, row);
@@ -44,8 +39,8 @@ Value attn::emitQuotient(const AttentionTile &tile, Value o, Value inverse,
   Value quotient =
       arith::MulFOp::create(b, o, BroadcastOp::create(b, type, inverse));
   if (initWeight)
-    quotient = arith::AddFOp::create(b, quotient,
-                                     emitInitTerm(tile, type, initWeight));
+    quotient = arith::AddFOp::create(
+        b, quotient, emitInitTerm(tile, type, initWeight, columns));
   if (Region *outMod = AttentionOp(tile.facts.op).getOutMod()) {
     quotient = emitOutMod(tile, quotient, *outMod, columns);
     if (double factor = tile.facts.getResultFactor(); factor != 1)

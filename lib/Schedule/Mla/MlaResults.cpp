@@ -169,7 +169,7 @@ void MlaKernel::storeOwn(int64_t index, Value result, Value scale) {
         index, emitQuotient(tile, result, scale, {slice.first, slice.columns}));
   DividedRows rows = getLatentResultRows(plan, rings.units);
   storeSlice(index, emitScaledRows(tile, result, scale, /*initWeight=*/Value(),
-                                   &rows, index)
+                                   &rows, {index})
                         .front());
 }
 

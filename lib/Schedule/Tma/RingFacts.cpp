@@ -4,6 +4,7 @@
 #include "../Copied/GridTiles.h"
 #include "../Core/CommonChecks.h"
 #include "attn/Planner/Facts/Factor.h"
+#include "attn/Planner/Facts/RowPitch.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
@@ -82,15 +83,53 @@ bool attn::hasFullBlocks(const ProblemFacts &facts, int64_t blockN) {
          !ShapedType::isDynamic(facts.keys) && facts.keys % blockN == 0;
 }
 
-std::optional<std::string> attn::findUnmappable(const ProblemFacts &facts) {
+bool attn::gathersKeys(const ProblemFacts &facts) {
+  return facts.isPaged() && facts.pageSize % kLeastPage != 0;
+}
+
+/// Why rows of keys cannot be copied one by one; nothing if they can.
+static std::optional<std::string> findUngatherable(const ProblemFacts &facts) {
+  for (const TensorFacts *pool : {&facts.k, &facts.v, &facts.kRope}) {
+    if (!*pool)
+      continue;
+    int64_t pitch = getRowPitch(*pool), columns = pool->shape.back();
+    if (pitch == 0)
+      return llvm::formatv("pages of {0} keys of '{1}' at strides that the "
+                           "launch decides",
+                           facts.pageSize, pool->name);
+    if (pitch < columns)
+      return llvm::formatv("pages of {0} keys of '{1}' whose strides are "
+                           "multiples of {2} elements, expected one of at "
+                           "least {3}",
+                           facts.pageSize, pool->name, pitch, columns);
+    // Numbers of rows are of 32 bits.
+    int64_t pages = pool->shape[0];
+    if (!ShapedType::isDynamic(pages) &&
+        pages >= kLengthLimit / getRowSteps(*pool).page)
+      return llvm::formatv("pages of {0} keys of '{1}' with {2} rows or more",
+                           facts.pageSize, pool->name, kLengthLimit);
+    if (getRowSteps(*pool) == getRowSteps(facts.k))
+      continue;
+    return llvm::formatv("pages of {0} keys of '{1}' in another order than "
+                         "those of '{2}'",
+                         facts.pageSize, pool->name, facts.k.name);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> attn::findUnmappable(const ProblemFacts &facts,
+                                                bool gathers) {
   if (facts.hasAddedKeys())
     return "keys of two pools ('added')";
   // A swizzle starts anew every 8 rows, and copies of few rows take longer to
   // start than to arrive.
-  if (facts.isPaged() && facts.pageSize % kLeastPage != 0)
+  if (gathersKeys(facts) && !gathers)
     return llvm::formatv("pages of {0} keys, expected a multiple of {1}; "
                          "others are copied by cp.async, as 'split_q' does",
                          facts.pageSize, kLeastPage);
+  if (gathersKeys(facts))
+    if (std::optional<std::string> reason = findUngatherable(facts))
+      return reason;
   // A tensor map has no extent of 0.
   for (auto [name, length] :
        {std::pair("queries", facts.queries), std::pair("keys", facts.keys)})
@@ -104,8 +143,8 @@ std::optional<std::string> attn::findUnmappable(const ProblemFacts &facts) {
 }
 
 llvm::Error attn::checkMappable(llvm::StringRef schedule,
-                                const ProblemFacts &facts) {
-  if (std::optional<std::string> reason = findUnmappable(facts))
+                                const ProblemFacts &facts, bool gathers) {
+  if (std::optional<std::string> reason = findUnmappable(facts, gathers))
     return makeUnsupported(schedule, *reason);
   return llvm::Error::success();
 }

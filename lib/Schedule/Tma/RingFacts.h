@@ -61,10 +61,16 @@ bool canStoreByTma(const ProblemFacts &facts);
 /// allowed.
 bool hasFullBlocks(const ProblemFacts &facts, int64_t blockN);
 
-/// Refuses problems whose Q, K and V no tensor map describes.
-llvm::Error checkMappable(llvm::StringRef schedule, const ProblemFacts &facts);
+/// True if TMA copies keys row by row: boxes have more rows than a page.
+bool gathersKeys(const ProblemFacts &facts);
+
+/// Refuses problems whose Q, K and V no tensor map describes; `gathers` says
+/// whether the schedule copies keys row by row where it has to.
+llvm::Error checkMappable(llvm::StringRef schedule, const ProblemFacts &facts,
+                          bool gathers = false);
 /// What of the problem TMA does not support, if there is something.
-std::optional<std::string> findUnmappable(const ProblemFacts &facts);
+std::optional<std::string> findUnmappable(const ProblemFacts &facts,
+                                          bool gathers = false);
 
 } // namespace mlir::attn
 

@@ -94,9 +94,10 @@ BoxStarts SlotLoad::findBoxes() {
   case TensorMapView::PackedByRow:
     return findPackedBoxes();
   case TensorMapView::Bounded:
+  case TensorMapView::Rows:
     break;
   }
-  llvm_unreachable("startBounded finds these");
+  llvm_unreachable("startBounded and startGather find these");
 }
 
 BoxStarts SlotLoad::findPackedBoxes() {
@@ -228,6 +229,14 @@ LoadPlace attn::findLoadPlace(const TileWalk &walk, const Ring &ring,
   if (ring.view == TensorMapView::Bounded)
     return {first, walk.tile.source->emitLead(first)};
   return {walk.tile.source->emitKey(first), {}};
+}
+
+void attn::startGather(const TileWalk &walk, const Ring &ring, Value dest,
+                       Value token, RowNumbers rows, Value column) {
+  KernelContext &context = walk.context;
+  TmaGatherOp::create(context.b, ring.map, rows.numbers, rows.from,
+                      column ? column : context.i32(0), dest, token,
+                      /*barriers=*/Value(), /*index=*/Value());
 }
 
 void attn::startLoad(const TileWalk &walk, const Ring &ring, Value dest,

@@ -91,7 +91,9 @@ void attn::addMap(const TileWalk &walk, Ring &ring) {
           columns = ring.slotType.getShape()[1];
   TensorMapView asked = ring.view;
   ring.boxRows = rows;
-  if (ring.holds == RingRows::Keys && tile.source->isBounded()) {
+  if (ring.holds == RingRows::Keys && gathersKeys(facts)) {
+    ring.view = TensorMapView::Rows;
+  } else if (ring.holds == RingRows::Keys && tile.source->isBounded()) {
     ring.view = TensorMapView::Bounded;
     ring.boxRows = getBoxRows(facts, rows);
   } else if (facts.varlen) {
@@ -109,6 +111,8 @@ void attn::addMap(const TileWalk &walk, Ring &ring) {
   box.push_back(span * 8 / bits);
   if (ring.view == TensorMapView::Bounded)
     box.insert(box.begin(), 1);
+  if (ring.view == TensorMapView::Rows)
+    box = {1, box.back()};
   // Two of every four rows go to each half of the slot.
   if (asked == TensorMapView::Quads)
     box = {1, 1, rows / 4, 2, span * 8 / bits};
@@ -147,11 +151,11 @@ void attn::prefetchMaps(ImplicitLocOpBuilder &b, ArrayRef<Value> maps) {
 //===----------------------------------------------------------------------===//
 
 Value attn::allocRowNumbers(ImplicitLocOpBuilder &b, StringRef name,
-                            int64_t stages, int64_t rows) {
-  auto type =
-      BufferType::get(b.getContext(), {stages, rows, 1}, b.getF32Type(),
-                      RowLayoutAttr::get(b.getContext()), MemorySpace::Shared);
-  return AllocOp::create(b, type, b.getStringAttr(name), IntegerAttr(),
+                            int64_t stages, int64_t rows, Type type) {
+  auto buffer = BufferType::get(
+      b.getContext(), {stages, rows, 1}, type ? type : Type(b.getF32Type()),
+      RowLayoutAttr::get(b.getContext()), MemorySpace::Shared);
+  return AllocOp::create(b, buffer, b.getStringAttr(name), IntegerAttr(),
                          StringAttr());
 }
 

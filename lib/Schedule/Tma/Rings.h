@@ -116,9 +116,21 @@ LoadPlace findLoadPlace(const TileWalk &walk, const Ring &ring, Value first);
 void startLoad(const TileWalk &walk, const Ring &ring, Value dest, Value token,
                Value head, Value first, Value column = {}, Value lead = {});
 
-/// Allocates a number of each row of the slots of a ring.
+/// Rows that lie apart: the numbers that they have in a map of rows, a buffer,
+/// and the first one that a load needs, i32. Null where rows follow each other.
+struct RowNumbers {
+  Value numbers, from;
+
+  explicit operator bool() const { return static_cast<bool>(numbers); }
+};
+
+/// Starts to load such rows into the slot `dest`, as startLoad does.
+void startGather(const TileWalk &walk, const Ring &ring, Value dest,
+                 Value token, RowNumbers rows, Value column = {});
+
+/// Allocates a number of each row of the slots of a ring, f32 or `type`.
 Value allocRowNumbers(ImplicitLocOpBuilder &b, StringRef name, int64_t stages,
-                      int64_t rows);
+                      int64_t rows, Type type = {});
 /// Returns the numbers, in `ring`, of the rows of the slot `slot`.
 Value getRowNumbers(ImplicitLocOpBuilder &b, Value slot, Value ring);
 

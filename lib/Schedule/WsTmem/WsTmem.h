@@ -33,6 +33,10 @@ inline constexpr int64_t kTmemRows = 128;
 /// Most tiles of a CTA.
 inline constexpr int64_t kMostTmemTiles = 2;
 
+/// Slots of the numbers of a block's rows, where these lie apart: those of the
+/// keys and values of two blocks.
+inline constexpr int64_t kRowStages = 4;
+
 /// True if a CTA has one tile, whose rows come in slices and values in parts.
 inline bool hasOneTile(WsTmemPlanAttr plan) { return plan.getTiles() == 1; }
 /// Returns true if queries, or results in one CTA's tensor memory, are too wide
@@ -48,6 +52,10 @@ int64_t countKeySlices(const ProblemFacts &facts, WsTmemPlanAttr plan);
 int64_t getSliceColumns(const ProblemFacts &facts, WsTmemPlanAttr plan);
 /// Returns the keys of a slot of values.
 int64_t getPartKeys(const ProblemFacts &facts, WsTmemPlanAttr plan);
+
+/// Returns the threads of a CTA: a warpgroup more where one makes rows of 16
+/// bits of 8-bit keys.
+int64_t countThreads(const ProblemFacts &facts, WsTmemPlanAttr plan);
 
 /// Returns the CTAs that multiply together.
 inline int64_t countPairCTAs(WsTmemPlanAttr plan) {
@@ -78,8 +86,9 @@ inline bool hasWideQueries(const ProblemFacts &facts) {
 struct TmemRegisters {
   /// Those that load or multiply, and a softmax's.
   int64_t others, softmax;
-  /// Those that store results, if others than a softmax's do.
-  int64_t results = 0;
+  /// Those that store results, if others than a softmax's do, and those that
+  /// widen keys, if any do.
+  int64_t results = 0, widener = 0;
 };
 TmemRegisters getTmemRegisters(const ProblemFacts &facts, WsTmemPlanAttr plan);
 
@@ -102,6 +111,10 @@ ResultBuffer getTmemResultBuffer(const ProblemFacts &facts, WsTmemPlanAttr plan,
 /// Returns the keys of a block whose probabilities are handed on first; 0 if
 /// all are at once.
 int64_t getFrontKeys(const ProblemFacts &facts, WsTmemPlanAttr plan);
+
+/// Returns the columns of results that a thread which only stores these has in
+/// registers at a time. Partial results of f16 have a scale for as many.
+int64_t getStoredColumns(const ProblemFacts &facts, WsTmemPlanAttr plan);
 
 /// Returns the columns of tensor memory that a block's probabilities take.
 int64_t getProbabilityColumns(const ProblemFacts &facts, WsTmemPlanAttr plan);

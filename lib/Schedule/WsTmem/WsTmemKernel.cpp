@@ -78,6 +78,24 @@ Value WsTmemKernel::getFirstKey(Value trip) {
                                context.i32(plan.getBlockN()));
 }
 
+void WsTmemKernel::forOperands(function_ref<void(Value)> keys,
+                               function_ref<void()> then,
+                               function_ref<void(Value)> values) {
+  bool keysFirst = hasOneTile(plan) || plan.getPBeside();
+  Value zero = context.i32(0), one = context.i32(1), last = getLastTrip();
+  keys(zero);
+  then();
+  control.forRange(zero, last, [&](Value trip) {
+    Value next = arith::AddIOp::create(b, trip, one);
+    if (keysFirst)
+      keys(next);
+    values(trip);
+    if (!keysFirst)
+      keys(next);
+  });
+  values(last);
+}
+
 LogicalResult attn::emitWsTmem(KernelContext &context, WsTmemPlanAttr plan) {
   WsTmemKernel shared(context, plan);
   // Softmax threads have no registers for what only results need: that is
@@ -107,12 +125,21 @@ LogicalResult attn::emitWsTmem(KernelContext &context, WsTmemPlanAttr plan) {
                     });
                   }});
   // Three warps make up a warpgroup with the one that multiplies. One thread
-  // of them loads.
-  list.push_back({kLoader.partition, 3, {0, 0}, registers.others, [&] {
-                    control.elect([&] {
-                      isOne ? loadSlices(shared) : loadBlocks(shared);
-                    });
-                  }});
+  // of them loads; where rows lie apart, two of these warps say which they are.
+  bool gathers = gathersKeys(shared.facts);
+  list.push_back(
+      {kLoader.partition, gathers ? 1 : 3, {0, 0}, registers.others, [&] {
+         control.elect(
+             [&] { isOne ? loadSlices(shared) : loadBlocks(shared); });
+       }});
+  if (gathers)
+    list.push_back({kNumberer.partition, 2, {0, 0}, registers.others, [&] {
+                      numberRows(shared);
+                    }});
+  if (shared.facts.hasNarrowKeys())
+    list.push_back({kWidener.partition, 4, {4, 1}, registers.widener, [&] {
+                      widenKeys(shared);
+                    }});
   control.partitions(list);
   return success(control.isWhole());
 }

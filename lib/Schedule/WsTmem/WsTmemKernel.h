@@ -42,6 +42,11 @@ struct WsTmemKernel {
   Value getLastTrip();
   /// Returns the first key of the block of a trip.
   Value getFirstKey(Value trip);
+  /// Calls `keys` and `values` with each trip, in the order in which slots are
+  /// filled, which is the one in which they are multiplied with; `then` after
+  /// the first keys.
+  void forOperands(function_ref<void(Value)> keys, function_ref<void()> then,
+                   function_ref<void(Value)> values);
 
   KernelContext &context;
   const ProblemFacts &facts;
@@ -67,12 +72,41 @@ void loadSlices(WsTmemKernel &shared);
 void multiplySlices(WsTmemKernel &shared);
 void storeResults(WsTmemKernel &shared);
 
+/// The program of the warps that say which rows the keys of each block are,
+/// where these lie apart.
+void numberRows(WsTmemKernel &shared);
+
+/// The program of the warpgroup that makes rows of 16 bits of 8-bit keys.
+void widenKeys(WsTmemKernel &shared);
+
+/// Calls `body` with `from`, i32, and so on by `step` up to `to`. Wide heads
+/// have so many slots of a block that they are filled in a loop.
+void forSlots(WsTmemKernel &shared, int64_t from, int64_t to, int64_t step,
+              function_ref<void(Value)> body);
+/// Returns the columns of values that are in a slot of one tile which may have
+/// more; 0 if it does not.
+int64_t getColumnsInSlot(WsTmemKernel &shared);
+
 /// Waits for the next slot to be free, loads the rows of `head` from `first`
-/// on, with columns from `column` on or all if it is null, and hands the slot
-/// over. Of the slot's columns only boxes with the first `columns` are loaded,
-/// all if it is 0.
+/// on, or `rows` if these lie apart, with columns from `column` on or all if it
+/// is null, and hands the slot over. Of the slot's columns only boxes with the
+/// first `columns` are loaded, all if it is 0.
 void fillSlot(const TileWalk &walk, const Ring &ring, Pipe &pipe, Value head,
-              Value first, Value column = {}, int64_t columns = 0);
+              Value first, Value column = {}, int64_t columns = 0,
+              RowNumbers rows = {});
+
+/// The loading thread's end of the channel of numbers of rows, if there is one.
+class RowPipe {
+public:
+  RowPipe(Control &control, const WsTmemMemory &memory);
+  /// Waits for the numbers of a block's rows, calls `body` with them, null
+  /// where rows follow each other, and hands them back.
+  void take(ImplicitLocOpBuilder &b, function_ref<void(Value)> body);
+
+private:
+  const WsTmemMemory &memory;
+  std::optional<Pipe> pipe;
+};
 /// Returns where this CTA's half begins, i32, of what each CTA of a pair has
 /// `own` of.
 Value getOwnHalf(WsTmemKernel &shared, int64_t own);

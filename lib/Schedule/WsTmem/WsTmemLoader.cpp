@@ -6,17 +6,53 @@ using namespace mlir;
 using namespace mlir::attn;
 
 void attn::fillSlot(const TileWalk &walk, const Ring &ring, Pipe &pipe,
-                    Value head, Value first, Value column, int64_t columns) {
+                    Value head, Value first, Value column, int64_t columns,
+                    RowNumbers rows) {
   // The table is read before the wait: its first entry brings the others near.
   // All of them would take registers that nobody has.
-  LoadPlace place = findLoadPlace(walk, ring, first);
+  LoadPlace place;
+  if (!rows)
+    place = findLoadPlace(walk, ring, first);
   Slot slot = pipe.take();
   Value dest = ring.at(slot);
   if (columns != 0)
     dest = narrowSlot(walk, dest, columns);
-  startLoad(walk, ring, dest, slot.getToken(), head, place.first, column,
-            place.lead);
+  if (rows)
+    startGather(walk, ring, dest, slot.getToken(), rows, column);
+  else
+    startLoad(walk, ring, dest, slot.getToken(), head, place.first, column,
+              place.lead);
   slot.release();
+}
+
+RowPipe::RowPipe(Control &control, const WsTmemMemory &memory)
+    : memory(memory) {
+  if (memory.rowChannel)
+    pipe.emplace(control, memory.rowChannel, kLoader);
+}
+
+void RowPipe::take(ImplicitLocOpBuilder &b, function_ref<void(Value)> body) {
+  if (!pipe)
+    return body(Value());
+  Slot slot = pipe->take();
+  body(memory.getRowNumbers(b, slot));
+  slot.release();
+}
+
+void attn::numberRows(WsTmemKernel &shared) {
+  Pipe rows(shared.control, shared.memory.rowChannel, kNumberer);
+  // The keys' numbers and those of the values are the same. Slots that live on
+  // from the keys to the values of a block would be handed back out of order.
+  auto number = [&](Value trip) {
+    Slot slot = rows.take();
+    shared.tile.source->emitRowNumbers(
+        shared.getFirstKey(trip), shared.tile.at,
+        shared.memory.getRowNumbers(shared.b, slot));
+    slot.release();
+  };
+  shared.forTiles(/*number=*/0, [&] {
+    shared.ifBlocks([&] { shared.forOperands(number, [] {}, number); });
+  });
 }
 
 Value attn::getOwnHalf(WsTmemKernel &shared, int64_t own) {
@@ -32,7 +68,7 @@ void attn::loadBlocks(WsTmemKernel &shared) {
   const Ring &q = memory.q, &k = memory.k, &v = memory.v;
   WsTmemPlanAttr plan = shared.plan;
   prefetchMaps(b, {q.map, k.map, v.map, memory.resultMap});
-  Value zero = shared.context.i32(0), one = shared.context.i32(1);
+  Value zero = shared.context.i32(0);
   // Halves of a pair.
   Value ownKeys, ownColumns;
   if (plan.getPair()) {
@@ -40,7 +76,8 @@ void attn::loadBlocks(WsTmemKernel &shared) {
     ownColumns = getOwnHalf(shared, getOwnValueColumns(shared.facts, plan));
   }
   Pipe query(control, q.channel, kLoader);
-  KeyPipes kv(control, memory, kLoader);
+  KeyPipes kv(control, k, v, kLoader);
+  RowPipe numbers(control, memory);
   SmallVector<Pipe> queryPipes;
   if (memory.resultBuffer == ResultBuffer::Queries)
     for (const TensorTile &each : memory.tiles)
@@ -56,11 +93,16 @@ void attn::loadBlocks(WsTmemKernel &shared) {
     Value first = shared.getFirstKey(trip);
     if (ownKeys)
       first = arith::AddIOp::create(b, first, ownKeys);
-    fillSlot(walk, k, kv.keys(), tile.at.kvHead, first);
+    numbers.take(b, [&](Value rows) {
+      fillSlot(walk, k, kv.keys(), tile.at.kvHead, first, /*column=*/{},
+               /*columns=*/0, {rows, zero});
+    });
   };
   auto loadValues = [&](Value trip) {
-    fillSlot(walk, v, kv.values(), tile.at.kvHead, shared.getFirstKey(trip),
-             ownColumns);
+    numbers.take(b, [&](Value rows) {
+      fillSlot(walk, v, kv.values(), tile.at.kvHead, shared.getFirstKey(trip),
+               ownColumns, /*columns=*/0, {rows, zero});
+    });
   };
 
   shared.forTiles(/*number=*/0, [&] {
@@ -71,20 +113,11 @@ void attn::loadBlocks(WsTmemKernel &shared) {
     shared.ifBlocks([&] {
       // The first product needs the first keys and one tile of queries. The
       // keys' slot is free before those of the queries are.
-      loadKeys(zero);
-      loadQueries(0);
-      loadQueries(1);
-      // Keys and values come in the order in which they are multiplied with.
-      Value last = shared.getLastTrip();
-      control.forRange(zero, last, [&](Value trip) {
-        Value next = arith::AddIOp::create(b, trip, one);
-        if (plan.getPBeside())
-          loadKeys(next);
-        loadValues(trip);
-        if (!plan.getPBeside())
-          loadKeys(next);
-      });
-      loadValues(last);
+      auto loadBoth = [&] {
+        loadQueries(0);
+        loadQueries(1);
+      };
+      shared.forOperands(loadKeys, loadBoth, loadValues);
     });
   });
 

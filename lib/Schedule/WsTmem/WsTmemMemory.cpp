@@ -24,8 +24,25 @@ static void makeRings(const TileWalk &walk, WsTmemPlanAttr plan,
       spec("q", RingRows::Queries, plan.getTiles(), kTmemRows, columns);
   queries.together = countKeySlices(facts, plan);
   memory.q = makeRing(walk, queries);
-  memory.k = makeRing(
-      walk, spec("k", RingRows::Keys, stages, getOwnKeys(plan), columns));
+  // Keys and values of 8 bits are loaded into rings of their own.
+  auto makeKeys = [&](StringRef name, StringRef tensor, int64_t rows,
+                      int64_t columns, Ring &raw) {
+    RingSpec keys = spec(name, RingRows::Keys, stages, rows, columns);
+    keys.tensor = tensor;
+    if (facts.hasNarrowKeys()) {
+      RingSpec narrow = keys;
+      std::string rawName = ("raw_" + name).str();
+      narrow.name = rawName;
+      narrow.to = kWidener;
+      narrow.signal = SignalKind::Arrive;
+      narrow.elementType = facts.keyType;
+      raw = makeRing(walk, narrow);
+      keys.from = kWidener;
+      keys.isLoaded = false;
+    }
+    return makeRing(walk, keys);
+  };
+  memory.k = makeKeys("k", "k", getOwnKeys(plan), columns, memory.rawK);
   auto addRope = [&](const Ring &ring, StringRef name) {
     Ring rope = ring;
     rope.name = name;
@@ -40,25 +57,31 @@ static void makeRings(const TileWalk &walk, WsTmemPlanAttr plan,
   // Latent values are columns of the keys.
   StringRef values = facts.isLatent() ? "k" : "v";
   if (!sharesRing(facts, plan)) {
-    RingSpec own = spec("v", RingRows::Keys, stages, getPartKeys(facts, plan),
-                        getOwnValueColumns(facts, plan));
-    own.tensor = values;
-    memory.v = makeRing(walk, own);
+    memory.v = makeKeys("v", values, getPartKeys(facts, plan),
+                        getOwnValueColumns(facts, plan), memory.rawV);
     return;
   }
-  memory.v = memory.k;
-  memory.v.name = values;
-  memory.v.view = TensorMapView::Whole;
-  if (hasWideHeads(facts, plan)) {
-    // As many bytes in slots of another shape.
-    int64_t keys = getPartKeys(facts, plan),
-            valueColumns = getOwnValueColumns(facts, plan);
-    memory.v.slotType = walk.tile.bufferType({keys, valueColumns});
-    memory.v.buffer = ReinterpretOp::create(
-        walk.context.b, walk.tile.bufferType({stages, keys, valueColumns}),
-        memory.k.buffer);
-  }
-  addMap(walk, memory.v);
+  auto share = [&](const Ring &k) {
+    Ring v = k;
+    v.name = values;
+    v.view = TensorMapView::Whole;
+    if (hasWideHeads(facts, plan)) {
+      // As many bytes in slots of another shape.
+      int64_t keys = getPartKeys(facts, plan),
+              valueColumns = getOwnValueColumns(facts, plan);
+      Type type = k.slotType.getElementType();
+      v.slotType = walk.tile.bufferType({keys, valueColumns}, type);
+      v.buffer = ReinterpretOp::create(
+          walk.context.b,
+          walk.tile.bufferType({stages, keys, valueColumns}, type), k.buffer);
+    }
+    if (k.map)
+      addMap(walk, v);
+    return v;
+  };
+  memory.v = share(memory.k);
+  if (memory.rawK.channel)
+    memory.rawV = share(memory.rawK);
 }
 
 static SmallVector<KeyPart> listParts(const ProblemFacts &facts,
@@ -192,6 +215,9 @@ static void makeHandOver(const AttentionTile &tile, WsTmemMemory &memory) {
       b, "factor", /*stages=*/1, {{kSoftmaxes[0], SignalKind::Arrive}, storer});
   memory.factors =
       tile.alloc("factor", tile.bufferType({kTmemRows}, b.getF32Type()));
+  if (tile.facts.initLse)
+    memory.initWeights =
+        tile.alloc("weight", tile.bufferType({kTmemRows}, b.getF32Type()));
 }
 
 static TileDealer makeDealer(KernelContext &context, WsTmemPlanAttr plan) {
@@ -205,6 +231,10 @@ static TileDealer makeDealer(KernelContext &context, WsTmemPlanAttr plan) {
   for (Role role :
        {kMultiplier, kSoftmaxes[0], hasOneTile(plan) ? kStorer : kSoftmaxes[1]})
     roles.push_back({role, SignalKind::Arrive});
+  if (gathersKeys(context.facts))
+    roles.push_back({kNumberer, SignalKind::Arrive});
+  if (context.facts.hasNarrowKeys())
+    roles.push_back({kWidener, SignalKind::Arrive});
   return makeTileDealer(context, roles);
 }
 
@@ -218,12 +248,32 @@ WsTmemMemory attn::makeMemory(const TileWalk &walk, WsTmemPlanAttr plan) {
     memory.tiles.push_back(makeTensorTile(walk.context, plan, memory, number));
   if (hasOneTile(plan))
     makeHandOver(walk.tile, memory);
+  if (gathersKeys(walk.tile.facts)) {
+    ImplicitLocOpBuilder &b = walk.context.b;
+    memory.rowChannel = makeChannel(
+        b, "rows", kRowStages,
+        {{kNumberer, SignalKind::Arrive}, {kLoader, SignalKind::Arrive}});
+    memory.rowNumbers = allocRowNumbers(b, "rows", kRowStages, plan.getBlockN(),
+                                        b.getI32Type());
+  }
   if (plan.getDynamic())
     memory.dealer = makeDealer(walk.context, plan);
   if (plan.getEpilogue() == EpilogueKind::Tma)
     memory.resultMap = makeResultMap(walk.tile, kTmemRows,
                                      getStagedColumns(walk.tile.facts, plan));
   return memory;
+}
+
+Value WsTmemMemory::getRowNumbers(ImplicitLocOpBuilder &b,
+                                  const Slot &slot) const {
+  auto type = cast<BufferType>(rowNumbers.getType());
+  auto makeType = [&](ArrayRef<int64_t> shape) {
+    return BufferType::get(b.getContext(), shape, type.getElementType(),
+                           type.getLayout(), type.getSpace());
+  };
+  ArrayRef<int64_t> shape = type.getSlotShape();
+  return ReinterpretOp::create(b, makeType(shape.drop_back()),
+                               slot.in(rowNumbers, makeType(shape)));
 }
 
 //===----------------------------------------------------------------------===//

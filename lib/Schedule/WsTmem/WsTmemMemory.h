@@ -44,6 +44,11 @@ inline constexpr Role kLoader{"load", "load"};
 inline constexpr Role kMultiplier{"mma", "mma"};
 inline constexpr Role kSoftmaxes[kMostTmemTiles] = {{"softmax0", "softmax0"},
                                                     {"softmax1", "softmax1"}};
+/// The role that says which rows the keys of a block are, where these lie
+/// apart.
+inline constexpr Role kNumberer{"rows", "rows"};
+/// The role that makes rows of 16 bits of 8-bit keys.
+inline constexpr Role kWidener{"widen", "widen"};
 /// The role that stores results with one tile.
 inline constexpr Role kStorer{"results", "results"};
 /// The role by which the threads that load in a pair read what a counter deals.
@@ -81,6 +86,8 @@ struct TensorTile {
 struct WsTmemMemory {
   /// K and V may share a ring.
   Ring q, k, v;
+  /// Those of 8-bit keys and values, which fill the ones above; else without.
+  Ring rawK, rawV;
   /// Those of q and k with the maps of rotated columns, where these are tensors
   /// of their own; else without.
   Ring qRope, kRope;
@@ -92,10 +99,19 @@ struct WsTmemMemory {
   /// Where TMA stores results; else null.
   Value resultMap;
   /// With one tile the channel of the whole tile's results, and that of what
-  /// their rows are multiplied by with its memory; else null.
-  Value resultChannel, factorChannel, factors;
+  /// their rows are multiplied by with its memory; else null. Beside it the
+  /// weights of results that rows go on from, if they do.
+  Value resultChannel, factorChannel, factors, initWeights;
 
-  bool sharesRing() const { return k.channel == v.channel; }
+  /// The channel of numbers of a block's rows, and their ring, where rows lie
+  /// apart; else null.
+  Value rowChannel, rowNumbers;
+
+  /// Return the rings of keys and values that are loaded.
+  const Ring &getLoadedKeys() const { return rawK.channel ? rawK : k; }
+  const Ring &getLoadedValues() const { return rawK.channel ? rawV : v; }
+  /// Returns the numbers in a slot.
+  Value getRowNumbers(ImplicitLocOpBuilder &b, const Slot &slot) const;
 };
 
 WsTmemMemory makeMemory(const TileWalk &walk, WsTmemPlanAttr plan);
@@ -110,13 +126,13 @@ Value sliceTensor(ImplicitLocOpBuilder &b, Value buffer, int64_t first,
 Value loadTensor(const AttentionTile &tile, Value buffer, int64_t first,
                  int64_t columns);
 
-/// The ends of a role of the channels of K and V.
+/// The ends of a role of the channels of K and V, which may be one.
 class KeyPipes {
 public:
-  KeyPipes(Control &control, const WsTmemMemory &memory, StringRef role)
-      : key(control, memory.k.channel, role) {
-    if (!memory.sharesRing())
-      apart.emplace(control, memory.v.channel, role);
+  KeyPipes(Control &control, const Ring &k, const Ring &v, StringRef role)
+      : key(control, k.channel, role) {
+    if (k.channel != v.channel)
+      apart.emplace(control, v.channel, role);
   }
 
   Pipe &keys() { return key; }

@@ -50,7 +50,7 @@ void attn::keepRolled(Operation *loop) {
 Multiplier::Multiplier(WsTmemKernel &shared)
     : shared(shared), b(shared.b), plan(shared.plan), memory(shared.memory),
       query(shared.control, memory.q.channel, kMultiplier),
-      kv(shared.control, memory, kMultiplier),
+      kv(shared.control, memory.k, memory.v, kMultiplier),
       tiles{{shared.control, memory.tiles[0], memory.parts},
             {shared.control, memory.tiles[1], memory.parts}} {}
 

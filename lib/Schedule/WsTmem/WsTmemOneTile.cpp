@@ -15,9 +15,6 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Columns of results that a thread has in registers at a time.
-static constexpr int64_t kStoredColumns = 32;
-
 /// Returns slice `i`, i32, of the tile's queries.
 static Value getQuerySlice(WsTmemKernel &shared, Value i) {
   const Ring &q = shared.memory.q;
@@ -46,23 +43,36 @@ static void loadQueries(WsTmemKernel &shared, Slot all) {
   }
 }
 
+void attn::forSlots(WsTmemKernel &shared, int64_t from, int64_t to,
+                    int64_t step, function_ref<void(Value)> body) {
+  KernelContext &context = shared.context;
+  if (hasWideHeads(shared.facts, shared.plan) && to - from > step)
+    return shared.control.forRange(context.i32(from), context.i32(to),
+                                   context.i32(step), body);
+  for (int64_t i = from; i < to; i += step)
+    body(context.i32(i));
+}
+
+int64_t attn::getColumnsInSlot(WsTmemKernel &shared) {
+  return hasWideHeads(shared.facts, shared.plan)
+             ? getResultTensorColumns(shared.facts, shared.plan)
+             : 0;
+}
+
 void attn::loadSlices(WsTmemKernel &shared) {
   ImplicitLocOpBuilder &b = shared.b;
   Control &control = shared.control;
   TileWalk &walk = shared.walk;
   const AttentionTile &tile = walk.tile;
   const WsTmemMemory &memory = shared.memory;
-  const Ring &q = memory.q, &k = memory.k, &v = memory.v;
+  const Ring &q = memory.q, &k = memory.getLoadedKeys(),
+             &v = memory.getLoadedValues();
   prefetchMaps(b, {q.map, k.map, v.map, memory.qRope.map, memory.kRope.map});
-  Value zero = shared.context.i32(0), one = shared.context.i32(1);
+  Value zero = shared.context.i32(0);
   int64_t slices = countKeySlices(shared.facts, shared.plan);
   int64_t columns = getSliceColumns(shared.facts, shared.plan);
   int64_t partKeys = getPartKeys(shared.facts, shared.plan);
-  // A slot of wide heads may have more columns than there are.
-  int64_t columnsInSlot =
-      hasWideHeads(shared.facts, shared.plan)
-          ? getResultTensorColumns(shared.facts, shared.plan)
-          : 0;
+  int64_t columnsInSlot = getColumnsInSlot(shared);
   // Halves of a pair, or the columns of results that the CTA has.
   Value ownKeys, ownColumns;
   if (shared.plan.getPair()) {
@@ -74,37 +84,34 @@ void attn::loadSlices(WsTmemKernel &shared) {
         getOwnHalf(shared, getOwnResultColumns(shared.facts, shared.plan));
   }
   Pipe query(control, q.channel, kLoader);
-  KeyPipes kv(control, memory, kLoader);
+  KeyPipes kv(control, k, v, kLoader);
+  RowPipe numbers(control, memory);
 
-  // Calls `body` with `from`, and so on by `step` up to `to`. Wide heads have
-  // so many slots of a block that they are filled in a loop.
-  bool isWide = hasWideHeads(shared.facts, shared.plan);
-  auto forEach = [&](int64_t from, int64_t to, int64_t step,
-                     function_ref<void(Value)> body) {
-    if (isWide && to - from > step)
-      return control.forRange(shared.context.i32(from), shared.context.i32(to),
-                              shared.context.i32(step), body);
-    for (int64_t i = from; i < to; i += step)
-      body(shared.context.i32(i));
-  };
   auto loadKeys = [&](Value trip) {
     Value first = shared.getFirstKey(trip);
     if (ownKeys)
       first = arith::AddIOp::create(b, first, ownKeys);
     int64_t all = slices * columns,
             apart = memory.kRope.map ? shared.facts.valueDim : all;
-    forEach(0, apart, columns, [&](Value column) {
-      fillSlot(walk, k, kv.keys(), tile.at.kvHead, first, column);
-    });
-    forEach(0, all - apart, columns, [&](Value column) {
-      fillSlot(walk, memory.kRope, kv.keys(), tile.at.kvHead, first, column);
+    numbers.take(b, [&](Value rows) {
+      auto fill = [&](const Ring &ring, int64_t count) {
+        forSlots(shared, 0, count, columns, [&](Value column) {
+          fillSlot(walk, ring, kv.keys(), tile.at.kvHead, first, column,
+                   /*columns=*/0, {rows, zero});
+        });
+      };
+      fill(k, apart);
+      fill(memory.kRope, all - apart);
     });
   };
   auto loadValues = [&](Value trip) {
     Value first = shared.getFirstKey(trip);
-    forEach(0, shared.plan.getBlockN(), partKeys, [&](Value row) {
-      fillSlot(walk, v, kv.values(), tile.at.kvHead,
-               arith::AddIOp::create(b, first, row), ownColumns, columnsInSlot);
+    numbers.take(b, [&](Value rows) {
+      forSlots(shared, 0, shared.plan.getBlockN(), partKeys, [&](Value row) {
+        fillSlot(walk, v, kv.values(), tile.at.kvHead,
+                 arith::AddIOp::create(b, first, row), ownColumns,
+                 columnsInSlot, {rows, row});
+      });
     });
   };
 
@@ -114,14 +121,7 @@ void attn::loadSlices(WsTmemKernel &shared) {
       Slot queries = query.take();
       loadQueries(shared, queries);
       queries.release();
-      loadKeys(zero);
-      // Keys and values come in the order in which they are multiplied with.
-      Value last = shared.getLastTrip();
-      control.forRange(zero, last, [&](Value trip) {
-        loadKeys(arith::AddIOp::create(b, trip, one));
-        loadValues(trip);
-      });
-      loadValues(last);
+      shared.forOperands(loadKeys, [] {}, loadValues);
     });
   });
 
@@ -205,7 +205,7 @@ void attn::multiplySlices(WsTmemKernel &shared) {
   const TensorTile &tile = memory.tiles.front();
   int64_t partKeys = getPartKeys(shared.facts, shared.plan);
   Pipe query(control, memory.q.channel, kMultiplier);
-  KeyPipes kv(control, memory, kMultiplier);
+  KeyPipes kv(control, memory.k, memory.v, kMultiplier);
   PartedPipe scores(control, tile.channel, memory.parts);
   Pipe results(control, tile.resultChannel, kMultiplier),
       whole(control, memory.resultChannel, kMultiplier);
@@ -292,20 +292,30 @@ void attn::storeResults(WsTmemKernel &shared) {
   const WsTmemMemory &memory = shared.memory;
   const AttentionTile &tile = shared.tile;
   int64_t columns = getOwnResultColumns(shared.facts, shared.plan);
+  int64_t most = getStoredColumns(shared.facts, shared.plan);
   Pipe whole(control, memory.resultChannel, kStorer),
       factors(control, memory.factorChannel, kStorer);
 
   // Stores columns from `first` on, which `get` returns.
-  auto forColumns = [&](Value factor,
+  auto forColumns = [&](Value factor, Value weight,
                         function_ref<Value(int64_t, int64_t)> get) {
-    for (int64_t first = 0; first < columns; first += kStoredColumns) {
-      int64_t count = std::min(kStoredColumns, columns - first);
+    for (int64_t first = 0; first < columns; first += most) {
+      int64_t count = std::min(most, columns - first);
       Value part = get(first, count);
       ResultColumns stored = shared.getResultColumns(first, count);
+      if (shared.facts.hasPartialScales()) {
+        ResultColumns group = shared.getResultColumns(first / most, 1);
+        group.partColumns /= most;
+        part = emitScaledRows(tile, part, factor, weight, /*divided=*/nullptr,
+                              group)
+                   .front();
+      } else {
+        part = emitQuotient(tile, part, factor, stored, weight);
+      }
       // Zeros of a tile without keys have no layout of their own that would
       // say where another epilogue is one.
-      StoreResultOp::create(b, emitQuotient(tile, part, factor, stored),
-                            emitResultView(tile, "o", stored), tile.row,
+      StoreResultOp::create(b, part, emitResultView(tile, "o", stored),
+                            tile.row,
                             /*scratch=*/Value(), /*map=*/Value(),
                             /*coordinates=*/ValueRange(), EpilogueKind::Direct);
     }
@@ -313,14 +323,18 @@ void attn::storeResults(WsTmemKernel &shared) {
 
   shared.forTiles(/*number=*/0, [&] {
     Slot rows = factors.take();
-    Value factor =
-        LocalLoadOp::create(b, tile.f32Tile({kTmemRows}), memory.factors);
+    auto load = [&](Value buffer) -> Value {
+      return LocalLoadOp::create(b, tile.f32Tile({kTmemRows}), buffer);
+    };
+    Value factor = load(memory.factors), weight;
+    if (memory.initWeights)
+      weight = load(memory.initWeights);
     rows.release();
     control.ifElse(
         shared.hasBlocks(),
         [&] {
           Slot slot = whole.take();
-          forColumns(factor, [&](int64_t first, int64_t count) {
+          forColumns(factor, weight, [&](int64_t first, int64_t count) {
             Value part =
                 loadTensor(tile, memory.tiles.front().results, first, count);
             // The next tile's products begin while the last columns are stored.
@@ -330,7 +344,7 @@ void attn::storeResults(WsTmemKernel &shared) {
           });
         },
         [&] {
-          forColumns(factor, [&](int64_t, int64_t count) -> Value {
+          forColumns(factor, weight, [&](int64_t, int64_t count) -> Value {
             return tile.splat(tile.f32Tile({kTmemRows, count}), 0);
           });
         });

@@ -43,6 +43,11 @@ bool attn::hasWideHeads(const ProblemFacts &facts, WsTmemPlanAttr plan) {
          (facts.headDim > kUsualColumns || plan.getValueCtas() > 1);
 }
 
+int64_t attn::countThreads(const ProblemFacts &facts, WsTmemPlanAttr plan) {
+  constexpr int64_t warpgroup = 128;
+  return plan.getThreads() + (facts.hasNarrowKeys() ? warpgroup : 0);
+}
+
 int64_t attn::getPartKeys(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   if (!hasOneTile(plan))
     return plan.getBlockN();
@@ -59,7 +64,8 @@ TmemRegisters attn::getTmemRegisters(const ProblemFacts &facts,
       kWide{"ws_tmem.wide_loader_registers"},
       kLone{"ws_tmem.lone_loader_registers"},
       kOwn{"ws_tmem.own_loader_registers"},
-      kResults{"ws_tmem.results_registers"}, kPair{"ws_tmem.pair_registers"};
+      kResults{"ws_tmem.results_registers"}, kPair{"ws_tmem.pair_registers"},
+      kWidener{"ws_tmem.widener_registers"};
   TmemRegisters registers;
   registers.others = hasOneTile(plan)        ? kLone
                      : hasWideQueries(facts) ? kWide
@@ -69,8 +75,12 @@ TmemRegisters attn::getTmemRegisters(const ProblemFacts &facts,
     registers.others += kPair;
   if (hasOneTile(plan))
     registers.results = kResults;
-  registers.softmax = divideRegisters(
-      plan.getThreads(), registers.others + registers.results, plan.getTiles());
+  if (facts.hasNarrowKeys())
+    registers.widener = kWidener;
+  registers.softmax =
+      divideRegisters(countThreads(facts, plan),
+                      registers.others + registers.results + registers.widener,
+                      plan.getTiles());
   return registers;
 }
 
@@ -93,6 +103,19 @@ int64_t attn::getOwnValueColumns(const ProblemFacts &facts,
 int64_t attn::getOwnResultColumns(const ProblemFacts &facts,
                                   WsTmemPlanAttr plan) {
   return facts.valueDim / plan.getValueCtas();
+}
+
+int64_t attn::getStoredColumns(const ProblemFacts &facts, WsTmemPlanAttr plan) {
+  constexpr int64_t most = 32;
+  int64_t own = getOwnResultColumns(facts, plan), columns = most;
+  // Groups are of one size.
+  while (facts.hasPartialScales() && own % columns != 0)
+    columns -= kDimStep;
+  return columns;
+}
+
+static int64_t countUnitGroups(const ProblemFacts &facts, WsTmemPlanAttr plan) {
+  return hasOneTile(plan) ? facts.valueDim / getStoredColumns(facts, plan) : 1;
 }
 
 int64_t attn::getResultTensorColumns(const ProblemFacts &facts,
@@ -174,6 +197,17 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
             plan.getKvStages());
     slots += plan.getKvStages();
   }
+  if (facts.hasNarrowKeys()) {
+    // As many slots of 8 bits.
+    int64_t narrow = getOwnKeys(plan) * columns;
+    int64_t rings = 1;
+    if (!sharesRing(facts, plan)) {
+      narrow += getPartKeys(facts, plan) * getOwnValueColumns(facts, plan);
+      rings = 2;
+    }
+    sum.add("raw", narrow, plan.getKvStages());
+    slots += rings * plan.getKvStages();
+  }
   // Two mbarriers for each slot and for each channel of a tile's tensor memory,
   // and one more where probabilities are handed on in two parts. Where results
   // may take the queries' memory, two for each tile. With one tile there are
@@ -187,12 +221,18 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
     tileBarriers += 2;
   if (getFrontKeys(facts, plan) != 0)
     tileBarriers += countScoreSlots(plan);
+  bool gathers = gathersKeys(facts);
+  if (gathers) {
+    slots += kRowStages;
+    sum.add("rows", 4 * plan.getBlockN(), kRowStages);
+  }
   sum.add("barriers", 8, 2 * slots + tiles * tileBarriers);
   if (hasOneTile(plan))
-    sum.add("factors", 4, kTmemRows);
+    sum.add("factors", 4, facts.initLse ? 2 * kTmemRows : kTmemRows);
   // Each of two warpgroups, what multiplies and what loads, and what loads in a
   // cluster once more.
-  int64_t roles = countClusterCTAs(plan) > 1 ? 5 : 4;
+  int64_t roles = (countClusterCTAs(plan) > 1 ? 5 : 4) + (gathers ? 1 : 0) +
+                  (facts.hasNarrowKeys() ? 1 : 0);
   if (plan.getDynamic())
     sum.add("tile", getTileSlotBytes(roles), kTileStages);
   return sum;
@@ -247,17 +287,20 @@ static llvm::Error isApplicable(const ProblemFacts &facts,
   Parts parts;
   parts.narrow = parts.lengths = parts.pages = parts.partialResults = true;
   parts.resultScales = parts.blockLists = true;
-  parts.latent = true;
+  parts.latent = parts.init = parts.narrowKeys = true;
   parts.mostColumns = kMostTmemColumns;
   if (llvm::Error error = checkCommon(getName(), facts, parts))
     return error;
   if (llvm::Error error = checkPackedRuns(getName(), facts))
     return error;
-  if (facts.hasPartialScales())
-    return unsupported("partial results of f16, expected f32");
   if (facts.hasTransposedValues())
     return unsupported("values whose keys are contiguous");
-  return checkMappable(getName(), facts);
+  if (facts.hasNarrowKeys() && facts.kRope)
+    return unsupported("rotated columns apart ('rope') beside 8-bit keys");
+  if (llvm::Error error = checkNarrowKeys(getName(), facts))
+    return error;
+  return checkMappable(getName(), facts,
+                       /*gathers=*/target.has(Capability::TmaPair));
 }
 
 /// Refuses values whose halves are not whole boxes, which no row ends in.
@@ -267,6 +310,11 @@ static llvm::Error checkPair(const ProblemFacts &facts, WsTmemPlanAttr plan,
   if (!plan.getPair())
     return llvm::Error::success();
   assert(target.getClusteredSMs(2) > 0 && "chips with pairs have SMs in pairs");
+  if (gathersKeys(facts))
+    return makeUnsupported(
+        getName(), llvm::formatv("pair with pages of {0} keys, whose rows are "
+                                 "copied one by one, expected pair = false",
+                                 facts.pageSize));
   if (facts.valueDim % columns == 0)
     return llvm::Error::success();
   return makeUnsupported(
@@ -343,6 +391,11 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
         getName(),
         "scales of the output with results that pass through shared memory, "
         "expected the epilogue 'auto' or 'direct'");
+  if (facts.hasPartialScales() && getStagedColumns(facts, plan) != 0)
+    return makeUnsupported(
+        getName(),
+        "partial results of f16 that pass through shared memory, expected the "
+        "epilogue 'auto' or 'direct'");
   if (plan.getEpilogue() == EpilogueKind::Tma && areResultsPartial(facts))
     return makeUnsupported(getName(), "the epilogue 'tma' with runs of keys");
   if (plan.getEpilogue() == EpilogueKind::Tma && !canStoreByTma(facts))
@@ -366,6 +419,10 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
                            "the softmax policy 'optimistic' with 8-bit "
                            "operands, expected 'exact', 'threshold' or "
                            "'lagged'");
+  if (facts.hasNarrowKeys() && (!hasOneTile(plan) || plan.getPair()))
+    return makeUnsupported(
+        getName(), "8-bit keys beside 16-bit queries with two tiles or a pair, "
+                   "expected tiles = 1 and pair = false");
   if (facts.isNarrow() && hasOneTile(plan))
     return makeUnsupported(getName(),
                            "8-bit operands with tiles = 1, expected 2");
@@ -387,13 +444,29 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
   return checkSharedBytes(getTmemSharedBytes(facts, plan, target), target);
 }
 
-static KernelShape getKernelShape(const ProblemFacts &, WsTmemPlanAttr plan,
+static KernelShape getKernelShape(const ProblemFacts &facts,
+                                  WsTmemPlanAttr plan,
                                   const TargetRow &target) {
-  return getPersistentShape(countClusterCTAs(plan), plan.getThreads(), target);
+  return getPersistentShape(countClusterCTAs(plan), countThreads(facts, plan),
+                            target);
+}
+
+/// Emits the kernel. Groups of partial results, which problems are planned
+/// without, are those that the plan has by then.
+static LogicalResult emitKernel(KernelContext &context, WsTmemPlanAttr plan) {
+  const ProblemFacts &facts = context.facts;
+  int64_t groups = countUnitGroups(facts, plan);
+  if (facts.hasPartialScales() && facts.getUnitGroups() != groups)
+    return AttentionOp(facts.op).emitOpError(
+               "expected partial results of f16 with scales of ")
+           << groups << " groups of columns in ws_tmem, got "
+           << facts.getUnitGroups();
+  return emitWsTmem(context, plan);
 }
 
 const Schedule &attn::getWsTmemSchedule() {
   static const ProjectSchedule<WsTmemPlanAttr> schedule(
-      {isApplicable, checkPlan, getKernelShape, emitWsTmem, dropHeadGroups});
+      {isApplicable, checkPlan, getKernelShape, emitKernel, dropHeadGroups,
+       countUnitGroups});
   return schedule;
 }

@@ -476,6 +476,9 @@ void Softmax::handOver(const FinalRows &final) {
   Slot slot = factorPipe->take();
   LocalStoreOp::create(b, emitRowFactor(shared.tile, final),
                        shared.memory.factors);
+  if (Value weight =
+          emitInitWeight(shared.tile, final.getDivisor(), final.initShare))
+    LocalStoreOp::create(b, weight, shared.memory.initWeights);
   slot.release();
   // After the last scores each slot comes once more, without any.
   shared.ifBlocks([&] { skip(shared.context.i32(countScoreSlots(plan))); });
@@ -517,9 +520,11 @@ Value Softmax::getStaging() {
 }
 
 void Softmax::storeStaged(RunningState state, Value oView) {
-  Value o = emitQuotient(shared.tile, state.o,
-                         emitInverse(shared.tile, state.getDivisor()),
-                         /*columns=*/{});
+  Value divisor = state.getDivisor();
+  Value weight = emitInitWeight(shared.tile, divisor, state.initShare);
+  Value o =
+      emitQuotient(shared.tile, state.o, emitInverse(shared.tile, divisor),
+                   /*columns=*/{}, weight);
   int64_t columns = getStagedColumns(facts, plan);
   Value staging = getStaging(), map = shared.memory.resultMap;
   for (int64_t first = 0; first < facts.valueDim; first += columns) {

@@ -158,6 +158,10 @@ bool BulkRequest::cutTensor() {
     return fail(FindingKind::InvalidOperation,
                 "expected a tensor map of rank " + Twine(aux.rank) + ", got " +
                     Twine(map->rank));
+  if (aux.gather && map->box[1] != 1)
+    return fail(FindingKind::InvalidOperation,
+                "expected a box of one row for rows that lie apart, got " +
+                    Twine(map->box[1]));
   if (sharedSide & 127)
     return fail(FindingKind::Misaligned,
                 "expected shared memory aligned to 128 bytes");

@@ -10,7 +10,7 @@ from ..arrays import CARRIERS
 from ..errors import ArgumentError
 
 #: As what tensor maps may describe their tensors: the least rank of a tensor in each view of a map,
-#: and dimensions in addition.
+#: and dimensions in addition; the view `rows` has two, whatever the tensor's rank is.
 MAP_VIEWS = {
     "whole": (1, 0),
     "transposed": (2, 0),
@@ -19,7 +19,13 @@ MAP_VIEWS = {
     "bounded": (3, 1),
     "by_row": (3, 0),
     "packed_by_row": (3, 0),
+    "rows": (2, 0),
 }
+
+
+def get_map_rank(view: str, rank: int) -> int:
+    """The rank of a map of a tensor of rank `rank`."""
+    return 2 if view == "rows" else rank + MAP_VIEWS[view][1]
 
 
 class TensorView(NamedTuple):
@@ -69,6 +75,18 @@ def make_map(kernel: str, arg: Mapping[str, Any], offset: int, view: TensorView)
             raise fail(f"rows of a multiple of 4, got {shape[1]}")
         shape[1:2] = [4, shape[1] // 4]
         steps[1:2] = [steps[1], 4 * steps[1]]
+    elif form == "rows":
+        # All dimensions but the columns as one, along which rows are a pitch apart.
+        pitch, last = arg["pitch"], 0
+        for extent, stride in zip(shape[1:], steps[1:], strict=True):
+            if extent < 1:
+                raise fail(f"extents of at least 1, got {extent}")
+            if extent > 1 and (stride < 0 or stride % pitch):
+                raise fail(f"strides of a multiple of {pitch} elements, got {stride}")
+            last += (extent - 1) * (stride // pitch) if extent > 1 else 0
+        if last >= 2**31 - 1:
+            raise fail("fewer than 2^31 rows")
+        shape[1:], steps[1:] = [last + 1], [pitch]
     elif form in ("packed", "packed_by_row", "bounded"):
         # The last row is always the last one of the map, so that nothing behind
         # it is inside.

@@ -114,6 +114,22 @@ def test_views_of_tensor_maps():
     assert map.before == 0
 
 
+def test_map_of_rows():
+    record = copy.deepcopy(RECORD)
+    record["args"][5] |= {"view": "rows", "rank": 2, "box": [64, 1], "pitch": 64}
+    record["tensors"][1]["strides"] = [-1, -1, -1, -1]
+    binder = Binder(record)
+    (map,) = binder.resolve(make_views()).steps[0].tensor_maps
+    assert map.dims == (64, 2 * 8 * 40) and map.strides == (128,) and map.box == (64, 1)
+    apart = TensorView("f16", (2, 8, 40, 64), (8 * 64 * 41, 64 * 40, 64, 1))
+    (map,) = binder.resolve(make_views(k=apart)).steps[0].tensor_maps
+    assert map.dims == (64, 8 * 41 + 8 * 40)
+    with pytest.raises(attn.ArgumentError, match="strides of a multiple of 64 .*, got 72"):
+        binder.resolve(make_views(k=apart._replace(strides=(8 * 64 * 41, 64 * 40, 72, 1))))
+    with pytest.raises(attn.ArgumentError, match="fewer than 2.31 rows"):
+        binder.resolve(make_views(k=apart._replace(strides=(2**37, 64 * 40, 64, 1))))
+
+
 def test_alignment_of_contiguous_rows():
     record = copy.deepcopy(RECORD)
     record["tensors"][1] |= {"shape": [2, 8, 40, 64], "strides": [24576, 3072, 1, 48]}
@@ -194,6 +210,7 @@ def test_missing_tensor_and_scalars():
         (["args", 5, "element"], "f17", r"args\[5\].element: unknown type"),
         (["args", 5, "view"], "x", r"args\[5\].view: unknown 'x'"),
         (["args", 5, "view"], "quads", r"args\[5\].box: expected 5 integers"),
+        (["args", 5, "view"], "rows", r"args\[5\].box: expected 2 integers"),
         (["args", 6, "index"], 1, r"args\[6\].index: there is no such workspace"),
         (["workspace", 0], {}, r"workspace\[0\].bytes: missing"),
     ],

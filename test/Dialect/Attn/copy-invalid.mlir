@@ -169,3 +169,19 @@ func.func @f(%g: !attn.global<?x128xf16>, %row: i32, %t: tensor<64x128xf16, #att
   "attn.store_result"(%t, %g, %row, %row) <{kind = #attn<epilogue_kind auto>, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1>}> : (tensor<64x128xf16, #attn.auto>, !attn.global<?x128xf16>, i32, i32) -> ()
   return
 }
+
+// -----
+
+func.func @f(%table: !llvm.ptr<1>, %first: i64, %n: i32, %b: !attn.buffer<2x64xi32, #attn.rows, shared>) {
+  // expected-error @below {{expected a buffer of rank 1 with rows of i32 in shared memory as numbers of rows, got '!attn.buffer<2x64xi32, #attn.rows, shared>'}}
+  attn.page_rows %table[%first], %n rows %n pages %n offset %n, %b {distance = 8 : i64, page = 4 : i64, stride = 2 : i64} : !attn.buffer<2x64xi32, #attn.rows, shared>
+  return
+}
+
+// -----
+
+func.func @f(%table: !llvm.ptr<1>, %first: i64, %n: i32, %b: !attn.buffer<64xi32, #attn.rows, shared>) {
+  // expected-error @below {{attribute 'page' failed to satisfy constraint: 64-bit signless integer attribute whose value is positive}}
+  attn.page_rows %table[%first], %n rows %n pages %n offset %n, %b {distance = 8 : i64, page = 0 : i64, stride = 2 : i64} : !attn.buffer<64xi32, #attn.rows, shared>
+  return
+}

@@ -74,6 +74,14 @@ func.func @direct(%g: !attn.global<?x128xf16>, %row: i32, %b: !b) {
   return
 }
 
+// CHECK-LABEL: func.func @page_rows(
+// CHECK-SAME: %[[TABLE:.*]]: !llvm.ptr<1>, %[[FIRST:.*]]: i64, %[[X:.*]]: i32, %[[N:.*]]: i32, %[[B:.*]]: !attn.buffer<64xi32, #attn.rows, shared>
+func.func @page_rows(%table: !llvm.ptr<1>, %first: i64, %x: i32, %n: i32, %b: !attn.buffer<64xi32, #attn.rows, shared>) {
+  // CHECK: attn.page_rows %[[TABLE]][%[[FIRST]]], %[[X]] rows %[[N]] pages %[[N]] offset %[[X]], %[[B]] {distance = 8 : i64, page = 4 : i64, stride = 2 : i64} : <64xi32, #attn.rows, shared>
+  attn.page_rows %table[%first], %x rows %n pages %n offset %x, %b {distance = 8 : i64, page = 4 : i64, stride = 2 : i64} : !attn.buffer<64xi32, #attn.rows, shared>
+  return
+}
+
 // CHECK-LABEL: func.func @results(
 // CHECK-SAME: %[[T:.*]]: tensor<64x128xf16, #attn.auto>, %[[G:.*]]: !attn.global<?x128xf16>, %[[ROW:.*]]: i32, %[[B:.*]]: !attn.buffer<64x128xf16, #attn.auto, shared>, %[[MAP:.*]]: !attn.tensor_map<1x1x64x64xf16, swizzle = 128>, %[[H:.*]]: i32
 func.func @results(%t: !t, %g: !attn.global<?x128xf16>, %row: i32, %b: !b, %map: !attn.tensor_map<1x1x64x64xf16, swizzle = 128>, %h: i32) {

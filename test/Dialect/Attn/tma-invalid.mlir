@@ -251,3 +251,67 @@ func.func @multicast_to_leader(%map: !attn.tensor_map<32x64xf16, swizzle = 128>,
   attn.tma.load %map[%i, %i], %dest token %t {multicast = 2, leader} : !attn.tensor_map<32x64xf16, swizzle = 128>, !attn.buffer<64x64xf16, #attn.auto, shared>
   return
 }
+
+// -----
+
+func.func @gather_box(%map: !attn.tensor_map<4x64xf16, swizzle = 128>, %rows: !attn.buffer<64xi32, #attn.rows, shared>, %i: i32, %t: !attn.token, %dest: !attn.buffer<64x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected a swizzled map with a box of one row of a tensor of rank 2, got '!attn.tensor_map<4x64xf16, swizzle = 128>'}}
+  attn.tma.gather %map[%rows[%i], %i], %dest token %t : !attn.tensor_map<4x64xf16, swizzle = 128>, !attn.buffer<64xi32, #attn.rows, shared>, !attn.buffer<64x64xf16, #attn.auto, shared>
+  return
+}
+
+// -----
+
+func.func @gather_rank(%map: !attn.tensor_map<1x1x64xf16, swizzle = 128>, %rows: !attn.buffer<64xi32, #attn.rows, shared>, %i: i32, %t: !attn.token, %dest: !attn.buffer<64x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected a swizzled map with a box of one row of a tensor of rank 2, got '!attn.tensor_map<1x1x64xf16, swizzle = 128>'}}
+  attn.tma.gather %map[%rows[%i], %i], %dest token %t : !attn.tensor_map<1x1x64xf16, swizzle = 128>, !attn.buffer<64xi32, #attn.rows, shared>, !attn.buffer<64x64xf16, #attn.auto, shared>
+  return
+}
+
+// -----
+
+func.func @gather_plain(%map: !attn.tensor_map<1x64xf16, swizzle = 0>, %rows: !attn.buffer<64xi32, #attn.rows, shared>, %i: i32, %t: !attn.token, %dest: !attn.buffer<64x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected a swizzled map with a box of one row of a tensor of rank 2, got '!attn.tensor_map<1x64xf16, swizzle = 0>'}}
+  attn.tma.gather %map[%rows[%i], %i], %dest token %t : !attn.tensor_map<1x64xf16, swizzle = 0>, !attn.buffer<64xi32, #attn.rows, shared>, !attn.buffer<64x64xf16, #attn.auto, shared>
+  return
+}
+
+// -----
+
+func.func @gather_numbers(%map: !attn.tensor_map<1x64xf16, swizzle = 128>, %rows: !attn.buffer<64xf32, #attn.rows, shared>, %i: i32, %t: !attn.token, %dest: !attn.buffer<64x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected a buffer of rank 1 with rows of i32 in shared memory as numbers of rows, got '!attn.buffer<64xf32, #attn.rows, shared>'}}
+  attn.tma.gather %map[%rows[%i], %i], %dest token %t : !attn.tensor_map<1x64xf16, swizzle = 128>, !attn.buffer<64xf32, #attn.rows, shared>, !attn.buffer<64x64xf16, #attn.auto, shared>
+  return
+}
+
+// -----
+
+func.func @gather_rows(%map: !attn.tensor_map<1x64xf16, swizzle = 128>, %rows: !attn.buffer<64xi32, #attn.rows, shared>, %i: i32, %t: !attn.token, %dest: !attn.buffer<62x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected a destination of a multiple of 4 rows, at most 64, got 62}}
+  attn.tma.gather %map[%rows[%i], %i], %dest token %t : !attn.tensor_map<1x64xf16, swizzle = 128>, !attn.buffer<64xi32, #attn.rows, shared>, !attn.buffer<62x64xf16, #attn.auto, shared>
+  return
+}
+
+// -----
+
+func.func @gather_more(%map: !attn.tensor_map<1x64xf16, swizzle = 128>, %rows: !attn.buffer<64xi32, #attn.rows, shared>, %i: i32, %t: !attn.token, %dest: !attn.buffer<128x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected a destination of a multiple of 4 rows, at most 64, got 128}}
+  attn.tma.gather %map[%rows[%i], %i], %dest token %t : !attn.tensor_map<1x64xf16, swizzle = 128>, !attn.buffer<64xi32, #attn.rows, shared>, !attn.buffer<128x64xf16, #attn.auto, shared>
+  return
+}
+
+// -----
+
+func.func @gather_columns(%map: !attn.tensor_map<1x64xf16, swizzle = 128>, %rows: !attn.buffer<64xi32, #attn.rows, shared>, %i: i32, %t: !attn.token, %dest: !attn.buffer<64x32xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected a buffer of 64 rows and a multiple of 64 columns, got 64 x 32}}
+  attn.tma.gather %map[%rows[%i], %i], %dest token %t : !attn.tensor_map<1x64xf16, swizzle = 128>, !attn.buffer<64xi32, #attn.rows, shared>, !attn.buffer<64x32xf16, #attn.auto, shared>
+  return
+}
+
+// -----
+
+func.func @gather_twice(%map: !attn.tensor_map<1x64xf16, swizzle = 128>, %rows: !attn.buffer<64xi32, #attn.rows, shared>, %i: i32, %t: !attn.token, %dest: !attn.buffer<64x64xf16, #attn.auto, shared>, %full: !attn.mbarriers<1>) {
+  // expected-error @below {{expected either a token or a barrier to complete}}
+  attn.tma.gather %map[%rows[%i], %i], %dest token %t barrier %full[%i] : !attn.mbarriers<1> : !attn.tensor_map<1x64xf16, swizzle = 128>, !attn.buffer<64xi32, #attn.rows, shared>, !attn.buffer<64x64xf16, #attn.auto, shared>
+  return
+}

@@ -55,6 +55,16 @@ func.func @spare(%map: !map, %spare: !attn.tensor_map<1x32x4x64xf16, swizzle = 1
   return
 }
 
+// CHECK-LABEL: func.func @gather(
+// CHECK-SAME: %[[MAP:.*]]: !attn.tensor_map<1x64xf16, swizzle = 128>, %[[ROWS:.*]]: !attn.buffer<128xi32, #attn.rows, shared>, %[[B:.*]]: !attn.buffer<128x128xf16, #attn.swizzled<span = 128>, shared>, %[[X:.*]]: i32, %[[TOKEN:.*]]: !attn.token, %[[BARRIERS:.*]]: !attn.mbarriers<2>
+func.func @gather(%map: !attn.tensor_map<1x64xf16, swizzle = 128>, %rows: !attn.buffer<128xi32, #attn.rows, shared>, %b: !b, %x: i32, %token: !attn.token, %barriers: !attn.mbarriers<2>) {
+  // CHECK: attn.tma.gather %[[MAP]][%[[ROWS]][%[[X]]], %[[X]]], %[[B]] token %[[TOKEN]] : <1x64xf16, swizzle = 128>, <128xi32, #attn.rows, shared>, <128x128xf16, #attn.swizzled<span = 128>, shared>
+  attn.tma.gather %map[%rows[%x], %x], %b token %token : !attn.tensor_map<1x64xf16, swizzle = 128>, !attn.buffer<128xi32, #attn.rows, shared>, !b
+  // CHECK: attn.tma.gather %[[MAP]][%[[ROWS]][%[[X]]], %[[X]]], %[[B]] barrier %[[BARRIERS]][%[[X]]] : !attn.mbarriers<2> : <1x64xf16, swizzle = 128>
+  attn.tma.gather %map[%rows[%x], %x], %b barrier %barriers[%x] : !attn.mbarriers<2> : !attn.tensor_map<1x64xf16, swizzle = 128>, !attn.buffer<128xi32, #attn.rows, shared>, !b
+  return
+}
+
 // CHECK-LABEL: func.func @store(
 // CHECK-SAME: %[[MAP:.*]]: !attn.tensor_map<1x1x128x64xf16, swizzle = 128>, %[[B:.*]]: !attn.buffer<128x128xf16, #attn.swizzled<span = 128>, shared>, %[[TWO:.*]]: !attn.buffer<256x128xf16, #attn.swizzled<span = 128>, shared>, %[[X:.*]]: i32
 func.func @store(%map: !map, %b: !b, %two: !two, %x: i32) {

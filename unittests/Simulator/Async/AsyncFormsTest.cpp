@@ -468,6 +468,18 @@ TEST(TensorForms, GatherAndScatter) {
     for (unsigned i = 0; i < 16; ++i)
       EXPECT_EQ(r.at<uint32_t>(i), rows[i / 4] * 8 + 2 + i % 4) << form;
   }
+  // The driver takes maps of higher boxes, and the instruction does not.
+  Tensor high({8, 4}, {4, 2});
+  Outcome refused = runOne(
+      Tensor::setup(false) +
+          "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::"
+          "complete_tx::bytes [%r1+1024], [%d8, {%r2, %r5, %r3, %r4, %r5}], "
+          "[%r1];\n",
+      high.in, 2048);
+  EXPECT_NE(refused.text().find("expected a box of one row for rows that lie "
+                                "apart, got 2"),
+            std::string::npos)
+      << refused.text();
   std::string body = Tensor::setup(true);
   for (unsigned i = 0; i < 16; ++i)
     body += "mov.u32 %r9, " + std::to_string(100 + i) +

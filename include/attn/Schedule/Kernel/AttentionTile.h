@@ -158,6 +158,9 @@ struct ResultColumns {
   int64_t inWord = 0;
 };
 
+/// Returns the first one of these columns of results, i32.
+Value emitFirstColumn(const AttentionTile &tile, const ResultColumns &columns);
+
 /// Returns a view of the tile's rows in the output `name`, o, lse or o_scales;
 /// in a partial result of the rows of the tile's run.
 Value emitResultView(const AttentionTile &tile, StringRef name,

@@ -66,6 +66,13 @@ public:
   virtual Value emitIsHidden(function_ref<Value()> getQuery, Value place) {
     return emitIsAbsent(emitLead(place));
   }
+  /// Stores in `dest`, a buffer of i32, which rows of a pool the keys from
+  /// `first` on are (attn.page_rows): those of the key head of `at`. Only of
+  /// keys in pages of pools that have a pitch of rows.
+  virtual void emitRowNumbers(Value first, const TileCoordinates &at,
+                              Value dest) {
+    llvm_unreachable("only of keys in pages");
+  }
   /// Returns where in it they are.
   virtual KeyRows emitRows(Value first) {
     llvm_unreachable("only of bounded keys");

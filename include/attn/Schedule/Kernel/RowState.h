@@ -106,10 +106,10 @@ Value emitRowFactor(const AttentionTile &tile, const FinalRows &rows);
 /// the state that it goes on from, below 0 in rows without one; null if
 /// `initShare` is.
 Value emitInitWeight(const AttentionTile &tile, Value l, Value initShare);
-/// Returns that state's results times `weight`, a tile of `type`; 0 where that
-/// is below 0.
+/// Returns that state's results in `columns` times `weight`, a tile of `type`;
+/// 0 where that is below 0.
 Value emitInitTerm(const AttentionTile &tile, RankedTensorType type,
-                   Value weight);
+                   Value weight, const ResultColumns &columns);
 
 /// Returns `results` times `factor`, of their rows, where some factor is not 1.
 SmallVector<Value> emitRareRescale(ImplicitLocOpBuilder &b, Value factor,

@@ -29,13 +29,13 @@ Value emitQuotient(const AttentionTile &tile, Value o, Value inverse,
 
 /// Returns `columns`, f32 columns of the accumulators, times `factor`, and with
 /// `initWeight` as emitQuotient has it, in f16: in units of the scales of the
-/// rows, or of their columns' group `group`, which are stored. `divided` tells
-/// how warps divide columns, if they do; then `initWeight` has their layout and
-/// `factor` that of all columns.
+/// rows, or of their columns' group, which are stored in the column `group` of
+/// scales. `divided` tells how warps divide columns, if they do; then
+/// `initWeight` has their layout and `factor` that of all columns.
 SmallVector<Value> emitScaledRows(const AttentionTile &tile, ValueRange columns,
                                   Value factor, Value initWeight,
                                   const DividedRows *divided = nullptr,
-                                  int64_t group = 0);
+                                  const ResultColumns &group = {});
 
 /// Where the log-sum-exps of rows go or, with `row_state`, their maxima and
 /// sums; empty if nobody wants them.

@@ -104,6 +104,18 @@ gpu.module @kernels {
 
 // -----
 
+gpu.module @kernels {
+  gpu.func @gathered(%map: !attn.tensor_map<1x64xf16, swizzle = 128>, %i: i32, %t: !attn.token) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+    %rows = attn.alloc {offset = 8192 : i64} : !attn.buffer<64xi32, #attn.rows, shared>
+    // expected-error @below {{expected a barrier instead of a token; attn-lower-channels makes it one}}
+    attn.tma.gather %map[%rows[%i], %i], %b token %t : !attn.tensor_map<1x64xf16, swizzle = 128>, !attn.buffer<64xi32, #attn.rows, shared>, !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>
+    gpu.return
+  }
+}
+
+// -----
+
 !map = !attn.tensor_map<64x64xf16, swizzle = 128>
 gpu.module @kernels {
   gpu.func @map_elsewhere(%one: !map, %other: !map, %c: i1) kernel attributes {attn.warps = array<i64: 4, 1>} {

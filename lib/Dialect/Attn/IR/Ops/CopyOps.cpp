@@ -1,6 +1,7 @@
 //===- CopyOps.cpp - Global memory and asynchronous copies ----------------===//
 
 #include "../Completion.h"
+#include "../RowNumbers.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 
 using namespace mlir;
@@ -40,6 +41,10 @@ LogicalResult GlobalViewOp::verify() {
                        "got ")
            << type;
   return verifyAlignment(*this, getType(), getAlignment());
+}
+
+LogicalResult PageRowsOp::verify() {
+  return verifyRowNumbers(*this, getDest().getType());
 }
 
 LogicalResult PagedViewOp::verify() {

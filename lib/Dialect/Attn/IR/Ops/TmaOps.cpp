@@ -1,6 +1,7 @@
 //===- TmaOps.cpp - Bulk tensor copies ------------------------------------===//
 
 #include "../Completion.h"
+#include "../RowNumbers.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
 #include "attn/Dialect/Attn/IR/BulkStores.h"
 
@@ -186,6 +187,52 @@ SignalMask TmaLoadOp::getFillTargets() {
 int TmaLoadOp::getMinimumSM() { return getLeader() ? 100 : 90; }
 
 void TmaLoadOp::setFillBarrier(Value barriers, Value index, IntegerAttr) {
+  getBarriersMutable().assign(barriers);
+  getIndexMutable().assign(index);
+  getTokenMutable().clear();
+}
+
+LogicalResult TmaGatherOp::verify() {
+  if (failed(verifyCompletion(*this, getToken(), getBarriers(), getIndex())))
+    return failure();
+  TensorMapType map = getMap().getType();
+  BufferType rows = getRows().getType(), dest = getDest().getType();
+  if (map.getRank() != 2 || map.getRows() != 1 || map.getSwizzle() == 0)
+    return emitOpError("expected a swizzled map with a box of one row of a "
+                       "tensor of rank 2, got ")
+           << map;
+  if (failed(verifyRowNumbers(*this, rows)))
+    return failure();
+  constexpr int64_t together = 4;
+  int64_t count = dest.getRank() == 2 ? dest.getShape()[0] : 0;
+  if (count % together != 0 || count > rows.getShape()[0])
+    return emitOpError("expected a destination of a multiple of ")
+           << together << " rows, at most " << rows.getShape()[0] << ", got "
+           << count;
+  return verifyCopy(*this, map, /*coordinates=*/2, dest, count);
+}
+
+void TmaGatherOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  effects.emplace_back(MemoryEffects::Read::get(), &getRowsMutable());
+  effects.emplace_back(MemoryEffects::Write::get(), &getDestMutable());
+  effects.emplace_back(MemoryEffects::Write::get(), BarrierState::get());
+}
+
+ChannelUse TmaGatherOp::getChannelUse() {
+  return getToken() ? ChannelUse::Fill : ChannelUse::None;
+}
+
+OpOperand *TmaGatherOp::getUsedHandle() {
+  return getToken() ? &*getTokenMutable().begin() : nullptr;
+}
+
+int64_t TmaGatherOp::getFilledBytes() {
+  return cast<BulkCopyOpInterface>(getOperation()).getCopiedBytes();
+}
+
+void TmaGatherOp::setFillBarrier(Value barriers, Value index, IntegerAttr) {
   getBarriersMutable().assign(barriers);
   getIndexMutable().assign(index);
   getTokenMutable().clear();

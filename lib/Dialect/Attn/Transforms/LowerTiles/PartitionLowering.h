@@ -349,9 +349,9 @@ public:
   /// their order.
   void gatherQuads(ImplicitLocOpBuilder &b, SmallVectorImpl<Value> &words);
   LogicalResult checkTensorMap(Operation *op, Value map);
-  LogicalResult forEachBox(
-      Operation *op, Value map, ValueRange coords, Value memory, Value base,
-      function_ref<void(ImplicitLocOpBuilder &, Value, ValueRange)> visit);
+  LogicalResult forEachBox(ImplicitLocOpBuilder &b, Operation *op, Value map,
+                           ValueRange coords, Value memory, Value base,
+                           function_ref<void(Value, ValueRange)> visit);
 
   //===--------------------------------------------------------------------===//
   // Values
@@ -416,6 +416,9 @@ public:
   /// tensor map.
   void emitElected(ImplicitLocOpBuilder &b, StringRef text,
                    ValueRange operands);
+  /// A copy of the form `form` from a tensor map to shared memory in that lane.
+  void emitElected(ImplicitLocOpBuilder &b, Value map, Value pointer,
+                   ValueRange coords, const std::string &form, Value barrier);
   /// The pointer to one mbarrier of an array.
   Value barrierPointer(ImplicitLocOpBuilder &b, Value barriers, Value index);
 

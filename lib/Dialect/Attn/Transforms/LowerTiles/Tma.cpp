@@ -23,9 +23,10 @@ LogicalResult PartitionLowering::checkTensorMap(Operation *op, Value map) {
                          "kernel, got one from elsewhere");
 }
 
-LogicalResult PartitionLowering::forEachBox(
-    Operation *op, Value map, ValueRange coords, Value memory, Value base,
-    function_ref<void(ImplicitLocOpBuilder &, Value, ValueRange)> visit) {
+LogicalResult
+PartitionLowering::forEachBox(ImplicitLocOpBuilder &b, Operation *op, Value map,
+                              ValueRange coords, Value memory, Value base,
+                              function_ref<void(Value, ValueRange)> visit) {
   if (failed(checkTensorMap(op, map)))
     return failure();
   BufferValue buffer = kernel.buffers.lookup(memory);
@@ -33,7 +34,6 @@ LogicalResult PartitionLowering::forEachBox(
   if (failed(layout))
     return failure();
   int64_t width = cast<TensorMapType>(map.getType()).getColumns();
-  ImplicitLocOpBuilder b(op->getLoc(), op);
   // The instruction takes the innermost coordinate first.
   SmallVector<Value> reversed(llvm::reverse(coords));
   Value first = reversed.front();
@@ -48,7 +48,7 @@ LogicalResult PartitionLowering::forEachBox(
       reversed.front() = arith::AddIOp::create(
           b, first, arith::ConstantIntOp::create(b, column, 32));
     }
-    visit(b, pointer, reversed);
+    visit(pointer, reversed);
   }
   return success();
 }
@@ -73,38 +73,63 @@ static FailureOr<int64_t> checkRowParts(Operation *op, TensorMapType map) {
   return rows;
 }
 
-/// Starts the copy of a box to `pointer`; with the condition `outside` one of
-/// the spare map, if it holds.
-static void startCopy(ImplicitLocOpBuilder &b, TmaLoadOp op, Value pointer,
+/// Starts a copy from `map` to `pointer`.
+static void startLoad(ImplicitLocOpBuilder &b, Value map, Value pointer,
                       ValueRange coords, Value barrier, Value mask,
-                      Value outside) {
+                      NVVM::TMALoadMode mode, NVVM::CTAGroupKindAttr group) {
   // An address in shared::cta is one in shared::cluster too; a cast through
   // the generic space would cost two instructions.
   Value address =
       LLVM::PtrToIntOp::create(b, b.getI32Type(), pointer).getResult();
   Value clusterPointer = LLVM::IntToPtrOp::create(
       b, LLVM::LLVMPointerType::get(b.getContext(), 7), address);
+  NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+      b, clusterPointer, map, coords, barrier,
+      /*im2colOffsets=*/ValueRange(), /*multicastMask=*/mask,
+      /*l2CacheHint=*/Value(), mode, /*isCTAOnly=*/false, group,
+      /*predicate=*/Value());
+}
+
+/// Starts the copy of a box to `pointer`; with the condition `outside` one of
+/// the spare map, if it holds.
+static void startCopy(ImplicitLocOpBuilder &b, TmaLoadOp op, Value pointer,
+                      ValueRange coords, Value barrier, Value mask,
+                      Value outside) {
   NVVM::CTAGroupKindAttr group;
   if (op.getLeader())
     group =
         NVVM::CTAGroupKindAttr::get(b.getContext(), NVVM::CTAGroupKind::CTA_2);
-  auto copy = [&](OpBuilder &builder, Value map) {
-    NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-        builder, op.getLoc(), clusterPointer, map, coords, barrier,
-        /*im2colOffsets=*/ValueRange(), /*multicastMask=*/mask,
-        /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
-        /*isCTAOnly=*/false, group, /*predicate=*/Value());
+  auto copy = [&](Value map) {
+    startLoad(b, map, pointer, coords, barrier, mask, NVVM::TMALoadMode::TILE,
+              group);
   };
   if (!outside) {
-    copy(b, op.getMap());
+    copy(op.getMap());
     return;
   }
   // An address for each box would take too many registers.
   auto branch = scf::IfOp::create(b, outside, /*withElseRegion=*/true);
-  OpBuilder spared = branch.getThenBodyBuilder();
-  copy(spared, op.getSpare());
-  OpBuilder usual = branch.getElseBodyBuilder();
-  copy(usual, op.getMap());
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  copy(op.getSpare());
+  b.setInsertionPointToStart(branch.elseBlock());
+  copy(op.getMap());
+}
+
+void PartitionLowering::emitElected(ImplicitLocOpBuilder &b, Value map,
+                                    Value pointer, ValueRange coords,
+                                    const std::string &form, Value barrier) {
+  SmallVector<Value> operands = {pointer, map};
+  std::string text = "cp.async.bulk.tensor." + form +
+                     ".mbarrier::complete_tx::bytes [$1], [$2, {";
+  for (Value coord : coords) {
+    operands.push_back(coord);
+    text +=
+        (operands.size() > 3 ? ", $" : "$") + std::to_string(operands.size());
+  }
+  operands.push_back(barrier);
+  text += "}], [$" + std::to_string(operands.size()) + "];";
+  emitElected(b, text, operands);
 }
 
 template <>
@@ -155,31 +180,22 @@ LogicalResult PartitionLowering::lower(TmaLoadOp op) {
     if (op.getSpare())
       outside = op.getOutside()[box];
   };
-  auto start = [&](ImplicitLocOpBuilder &b, Value pointer, ValueRange coords) {
+  auto start = [&](Value pointer, ValueRange coords) {
     if (elected) {
       Value map = op.getMap();
       if (outside)
         map = arith::SelectOp::create(b, outside, op.getSpare(), map);
-      SmallVector<Value> operands = {pointer, map};
-      std::string text = "cp.async.bulk.tensor." +
-                         std::to_string(coords.size()) +
-                         "d.shared::cluster.global.tile.mbarrier::"
-                         "complete_tx::bytes [$1], [$2, {";
-      for (Value coord : coords) {
-        operands.push_back(coord);
-        text += (operands.size() > 3 ? ", $" : "$") +
-                std::to_string(operands.size());
-      }
-      operands.push_back(barrier);
-      text += "}], [$" + std::to_string(operands.size()) + "];";
-      emitElected(b, text, operands);
+      emitElected(b, map, pointer, coords,
+                  std::to_string(coords.size()) +
+                      "d.shared::cluster.global.tile",
+                  barrier);
       return;
     }
     startCopy(b, op, pointer, coords, barrier, mask, outside);
   };
   if (!op.getStacked()) {
     choose(0);
-    return forEachBox(op, op.getMap(), coords, op.getDest(), base, start);
+    return forEachBox(b, op, op.getMap(), coords, op.getDest(), base, start);
   }
   FailureOr<SharedLayout> layout = layoutOf(op, buffer.type);
   FailureOr<int64_t> rows = checkRowParts(op, op.getMap().getType());
@@ -202,8 +218,71 @@ LogicalResult PartitionLowering::lower(TmaLoadOp op) {
                             ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(
                                 layout->offset({part * *rows, 0}))});
     choose(part);
+    if (failed(forEachBox(b, op, op.getMap(), shifted, op.getDest(), place,
+                          start)))
+      return failure();
+  }
+  return success();
+}
+
+/// Rows of an instruction that gathers.
+static constexpr int64_t kGatheredRows = 4;
+
+template <>
+LogicalResult PartitionLowering::lower(TmaGatherOp op) {
+  if (!op.getBarriers())
+    return op.emitOpError("expected a barrier instead of a token; "
+                          "attn-lower-channels makes it one");
+  // Numbers of rows that are read before those of the first are needed.
+  constexpr int64_t ahead = 4;
+  TensorMapType map = op.getMap().getType();
+  int64_t rows = op.getDest().getType().getShape()[0], span = map.getSwizzle();
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Value barrier = barrierPointer(b, op.getBarriers(), op.getIndex());
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(b, value, 32);
+  };
+  auto shift = [&](Value pointer, Value bytes) -> Value {
+    return LLVM::GEPOp::create(b, pointer.getType(), b.getI8Type(), pointer,
+                               ValueRange{bytes});
+  };
+  auto copy = [&](Value pointer, ValueRange coords) {
+    if (elected)
+      emitElected(b, op.getMap(), pointer, coords,
+                  "2d.shared::cluster.global.tile::gather4", barrier);
+    else
+      startLoad(b, op.getMap(), pointer, coords, barrier, /*mask=*/Value(),
+                NVVM::TMALoadMode::TILE_GATHER4, NVVM::CTAGroupKindAttr());
+  };
+  auto numberType = VectorType::get(kGatheredRows, b.getI32Type());
+  Value numbers = kernel.buffers.lookup(op.getRows()).base;
+  Value base = kernel.buffers.lookup(op.getDest()).base;
+  int64_t together = ahead * kGatheredRows;
+  if (rows % together != 0)
+    together = kGatheredRows;
+  auto loop =
+      scf::ForOp::create(b, constant(0), constant(rows), constant(together));
+  b.setInsertionPoint(loop.getBody()->getTerminator());
+  Value row = loop.getInductionVar();
+  Value place =
+      shift(numbers,
+            arith::MulIOp::create(
+                b, arith::AddIOp::create(b, op.getFrom(), row), constant(4)));
+  SmallVector<Value> read;
+  for (int64_t first = 0; first < together; first += kGatheredRows)
+    read.push_back(LLVM::LoadOp::create(
+        b, numberType, shift(place, constant(4 * first)), /*alignment=*/16));
+  // Engines permute bytes by their address: where rows begin in a span, those
+  // of a group do.
+  Value dest = shift(base, arith::MulIOp::create(b, row, constant(span)));
+  for (auto [group, four] : llvm::enumerate(read)) {
+    SmallVector<Value> coords;
+    for (int64_t i = kGatheredRows; i-- > 0;)
+      coords.push_back(LLVM::ExtractElementOp::create(b, four, constant(i)));
+    coords.push_back(op.getColumn());
+    Value start = shift(dest, constant(int64_t(group) * kGatheredRows * span));
     if (failed(
-            forEachBox(op, op.getMap(), shifted, op.getDest(), place, start)))
+            forEachBox(b, op, op.getMap(), coords, op.getDest(), start, copy)))
       return failure();
   }
   return success();
@@ -211,6 +290,7 @@ LogicalResult PartitionLowering::lower(TmaLoadOp op) {
 
 template <>
 LogicalResult PartitionLowering::lower(TmaStoreOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
   SmallVector<Value> coords(op.getCoords());
   BufferValue buffer = kernel.buffers.lookup(op.getSource());
   Value base = buffer.base;
@@ -220,7 +300,6 @@ LogicalResult PartitionLowering::lower(TmaStoreOp op) {
     FailureOr<int64_t> rows = checkRowParts(op, op.getMap().getType());
     if (failed(layout) || failed(rows))
       return failure();
-    ImplicitLocOpBuilder b(op.getLoc(), op);
     auto scale = [&](int64_t factor) {
       return arith::MulIOp::create(b, warpgroup(),
                                    arith::ConstantIntOp::create(b, factor, 32));
@@ -230,13 +309,13 @@ LogicalResult PartitionLowering::lower(TmaStoreOp op) {
     base = LLVM::GEPOp::create(b, base.getType(), b.getI8Type(), base,
                                ValueRange{scale(layout->offset({*rows, 0}))});
   }
-  return forEachBox(
-      op, op.getMap(), coords, op.getSource(), base,
-      [&](ImplicitLocOpBuilder &b, Value pointer, ValueRange coords) {
-        NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
-            b, op.getMap(), pointer, coords, /*l2CacheHint=*/Value(),
-            NVVM::TMAStoreMode::TILE, /*predicate=*/Value());
-      });
+  return forEachBox(b, op, op.getMap(), coords, op.getSource(), base,
+                    [&](Value pointer, ValueRange coords) {
+                      NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
+                          b, op.getMap(), pointer, coords,
+                          /*l2CacheHint=*/Value(), NVVM::TMAStoreMode::TILE,
+                          /*predicate=*/Value());
+                    });
 }
 
 template <>
@@ -256,6 +335,6 @@ LogicalResult PartitionLowering::lower(TmaWaitOp op) {
 }
 
 void lowering::addTmaLowerings(LoweringTable &table) {
-  table.addReplaced<TmaPrefetchOp, TmaLoadOp, TmaStoreOp, TmaCommitOp,
-                    TmaWaitOp>();
+  table.addReplaced<TmaPrefetchOp, TmaLoadOp, TmaGatherOp, TmaStoreOp,
+                    TmaCommitOp, TmaWaitOp>();
 }

@@ -295,6 +295,51 @@ PartitionLowering::placePage(ImplicitLocOpBuilder &b, const ViewValue &view,
   return place;
 }
 
+template <>
+LogicalResult PartitionLowering::lower(PageRowsOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(b, value, 32);
+  };
+  auto isBelow = [&](Value x, Value y) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, x, y);
+  };
+  auto scale = [&](Value x, uint64_t factor) -> Value {
+    return arith::MulIOp::create(b, x, constant(factor));
+  };
+  int64_t count = op.getDest().getType().getShape()[0];
+  Value base = kernel.buffers.lookup(op.getDest()).base;
+  Value table = LLVM::GEPOp::create(b, op.getTable().getType(), b.getI32Type(),
+                                    op.getTable(), ValueRange{op.getFirst()});
+  Value last = arith::SubIOp::create(b, op.getRows(), constant(1));
+  auto loop =
+      scf::ForOp::create(b, threadId(), constant(count), constant(32 * warps));
+  b.setInsertionPoint(loop.getBody()->getTerminator());
+  Value row = arith::AddIOp::create(b, op.getRow(), loop.getInductionVar());
+  Value page = constant(op.getPage());
+  Value entry =
+      arith::DivUIOp::create(b, arith::MinUIOp::create(b, row, last), page);
+  Value address = LLVM::GEPOp::create(
+      b, table.getType(), b.getI32Type(), table,
+      ValueRange{arith::ExtUIOp::create(b, b.getI64Type(), entry)});
+  Value id = LLVM::LoadOp::create(b, b.getI32Type(), address, /*alignment=*/4,
+                                  /*isVolatile=*/false,
+                                  /*isNonTemporal=*/false,
+                                  /*isInvariant=*/true);
+  Value exists = arith::AndIOp::create(b, isBelow(row, op.getRows()),
+                                       isBelow(id, op.getPages()));
+  Value number = arith::AddIOp::create(
+      b, arith::AddIOp::create(b, op.getOffset(), scale(id, op.getDistance())),
+      scale(arith::RemUIOp::create(b, row, page), op.getStride()));
+  number = arith::SelectOp::create(b, exists, number, constant(-1));
+  LLVM::StoreOp::create(b, number,
+                        LLVM::GEPOp::create(b, base.getType(), b.getI32Type(),
+                                            base,
+                                            ValueRange{loop.getInductionVar()}),
+                        /*alignment=*/4);
+  return success();
+}
+
 void lowering::addViewLowerings(LoweringTable &table) {
-  table.addReplaced<GlobalViewOp, PagedViewOp, JoinedViewOp>();
+  table.addReplaced<GlobalViewOp, PagedViewOp, JoinedViewOp, PageRowsOp>();
 }

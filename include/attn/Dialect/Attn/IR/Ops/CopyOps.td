@@ -192,6 +192,49 @@ def Attn_CpAsyncOp : Attn_Op<"cp_async", [AttnRequiresSM<80>, AttnAsync<"kCopyGr
   let hasVerifier = 1;
 }
 
+def Attn_PageRowsOp : Attn_Op<"page_rows", [AttnRequiresSM<80>]> {
+  let summary = "numbers of the rows of a sequence in pages";
+  let description = [{
+    All threads of the partition store in element `i` of `dest` the number that row `row
+    + i` of a sequence in pages has among all rows of the pool: row `r` is row `r mod
+    page` of the page `table[first + r / page]`, whose number in the pool is `offset + id
+    * distance + (r mod page) * stride`, where `id` is the page's number. A row from
+    `rows` on, and one whose `id` is not below `pages`, compared as unsigned, gets the
+    number -1, which no row has. No entry of the table after that of the last row is
+    read.
+
+    Undefined behaviour: `rows` below 1 with a first entry outside of the table's
+    allocation; entries that change while the kernel runs; numbers of 2^31 or more.
+
+    Example:
+
+    ```mlir
+    func.func @page_rows(%table: !llvm.ptr<1>, %first: i64, %n: i32, %pages: i32, %row: i32, %head: i32,
+                         %dest: !attn.buffer<128xi32, #attn.rows, shared>) {
+      // Pages of 8 rows of 2 heads.
+      attn.page_rows %table[%first], %row rows %n pages %pages offset %head, %dest {distance = 16 : i64, page = 8 : i64, stride = 2 : i64} : !attn.buffer<128xi32, #attn.rows, shared>
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<LLVM_PointerInAddressSpace<1>, "the table, i32", [MemRead]>:$table,
+    Arg<I64, "the sequence's first entry of the table">:$first,
+    Arg<I32, "the first row">:$row,
+    Arg<I32, "number of rows of the sequence">:$rows,
+    Arg<I32, "pages of the pool">:$pages,
+    Arg<I32, "number of row 0 of page 0">:$offset,
+    Arg<Attn_BufferType, "where the numbers go, i32", [MemWrite]>:$dest,
+    Described<ConfinedAttr<I64Attr, [IntPositive]>, "rows of a page">:$page,
+    Described<ConfinedAttr<I64Attr, [IntPositive]>, "from the number of a row to that of the next one in a page">:$stride,
+    Described<ConfinedAttr<I64Attr, [IntPositive]>, "from the number of a row to that of the same one in the next page">:$distance);
+  let assemblyFormat = [{
+    $table `[` $first `]` `,` $row `rows` $rows `pages` $pages `offset` $offset `,` $dest
+    attr-dict `:` type($dest)
+  }];
+  let hasVerifier = 1;
+}
+
 def Attn_CpAsyncCommitOp : Attn_Op<"cp_async.commit", [AttnRequiresSM<80>, AttnAsync<"kCopyGroups">,
     MemoryEffects<[MemWrite<Attn_AsyncGroups>]>]> {
   let summary = "closes a group of asynchronous copies";

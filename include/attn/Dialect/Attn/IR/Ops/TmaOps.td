@@ -179,6 +179,63 @@ def Attn_TmaLoadOp : Attn_Op<"tma.load", [DeclareOpInterfaceMethods<Attn_ArchOpI
   }];
 }
 
+def Attn_TmaGatherOp : Attn_Op<"tma.gather", [AttnRequiresSM<100>, AttnAsync<"kBulkLoads">,
+    AttrSizedOperandSegments, Attn_BulkCopyOpInterface,
+    DeclareOpInterfaceMethods<Attn_ChannelUserOpInterface,
+      ["getUsedHandle", "getFilledBytes", "setFillBarrier"]>,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "starts a copy of rows that lie apart to shared memory";
+  let description = [{
+    The executing thread starts copies of rows of a tensor of two dimensions to the
+    whole of `dest`, four rows of one box of columns an instruction (PTX ISA,
+    cp.async.bulk.tensor with tile::gather4). Row `i` of `dest` has the columns from
+    `column` on of the row of the tensor that element `from + i` of `rows`, a buffer in
+    shared memory, names. A row that the tensor does not have, such as -1, becomes
+    zeros, and so do columns that it does not have.
+
+    The map has a box of one row. Completion is counted in bytes as of `attn.tma.load`.
+
+    Undefined behaviour: touching `dest` before it is complete; a barrier that does not
+    expect the bytes; `from` that is no multiple of 4, or from which on `rows` has fewer
+    elements than `dest` has rows; writing `rows` while the op reads them.
+
+    Example:
+
+    ```mlir
+    func.func @gather(%map: !attn.tensor_map<1x64xf16, swizzle = 128>, %column: i32,
+                      %rows: !attn.buffer<128xi32, #attn.rows, shared>,
+                      %dest: !attn.buffer<64x128xf16, #attn.swizzled<span = 128>, shared>, %t: !attn.token) {
+      %from = arith.constant 64 : i32
+      attn.tma.gather %map[%rows[%from], %column], %dest token %t : !attn.tensor_map<1x64xf16, swizzle = 128>, !attn.buffer<128xi32, #attn.rows, shared>, !attn.buffer<64x128xf16, #attn.swizzled<span = 128>, shared>
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<Attn_TensorMapType, "the map">:$map,
+    Arg<Attn_BufferType, "numbers of rows, i32">:$rows,
+    Arg<I32, "the first of these">:$from,
+    Arg<I32, "first column">:$column,
+    Arg<Attn_BufferType, "destination">:$dest,
+    Arg<Optional<Attn_TokenType>, "the slot's token">:$token,
+    Arg<Optional<Attn_MBarriersType>, "the barriers">:$barriers,
+    Arg<Optional<I32>, "which barrier">:$index);
+  let assemblyFormat = [{
+    $map `[` $rows `[` $from `]` `,` $column `]` `,` $dest (`token` $token^)?
+    (`barrier` $barriers^ `[` $index `]` `:` type($barriers))? attr-dict
+    `:` type($map) `,` type($rows) `,` type($dest)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::Value getCopiedBuffer() { return getDest(); }
+    bool isBulkLoad() { return true; }
+    ::std::optional<int64_t> getFilledCTAs() { return 1; }
+    ::std::pair<::mlir::Value, ::mlir::Value> getFillBarrier() {
+      return {getBarriers(), getIndex()};
+    }
+  }];
+}
+
 def Attn_TmaStoreOp : Attn_Op<"tma.store", [AttnRequiresSM<90>, AttnAsync<"kBulkStores">,
     Attn_BulkCopyOpInterface,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
