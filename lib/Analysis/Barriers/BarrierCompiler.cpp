@@ -160,7 +160,7 @@ void Compiler::require(Operation *op) {
        parent = parent->getParentOp())
     requireControl(parent);
   bool namesPlaces =
-      isSynchronisation(op) || isa<ScalarLoadOp, ScalarStoreOp>(op);
+      isSynchronisation(op) || isa<ElementOpInterface>(op);
   bool awaits = isa<ProductWaitOpInterface>(op);
   for (Value operand : op->getOperands()) {
     Type type = operand.getType();
@@ -182,7 +182,8 @@ void Compiler::require(Operation *op) {
     auto [element, value] = fill.getFilledElement();
     if (element) {
       demand(op, element);
-      demand(op, value);
+      if (value)
+        demand(op, value);
     }
   }
 }

@@ -120,6 +120,9 @@ private:
   // Steps (BarrierEmit.cpp).
   Step &emit(Code code, Operation *op);
   void emitBlock(Block &block);
+  /// Emits that a tile which nobody has had, if there is one, has its number in
+  /// the slot.
+  void emitDealt(Operation *op, Slot number);
   void emitOp(Operation *op);
   void emitIf(scf::IfOp op);
   void emitRare(RareOp op);

@@ -453,6 +453,13 @@ void Machine::compute(Warp &warp, const Step &step) {
 }
 
 bool Machine::takeTile(Warp &warp, const Step &step) {
+  auto request = dyn_cast_if_present<ChannelUserOpInterface>(step.op);
+  if (warp.heardOfNone && request && request.takesTile()) {
+    report(BarrierFault::Request, here(warp),
+           nameOf(warp) + " asks for another cluster, though it has read that "
+                          "there is none");
+    return false;
+  }
   uint32_t index = step.value == kFirstTile  ? 0
                    : step.value == kNextTile ? warp.tiles
                                              : dealt;

@@ -162,22 +162,30 @@ void Compiler::findTileWhile(scf::WhileOp loop) {
 }
 
 /// The op that computes the number of the next tile from what a counter in
-/// global memory says.
+/// global memory says, or that asks for a cluster which has not started.
 void Compiler::findDealer() {
   auto isCounter = [](Value value) {
     return value.getDefiningOp<LLVM::AtomicRMWOp>() != nullptr;
   };
+  bool hasRequest = false;
   program.kernel.walk([&](Operation *op) {
     Value dealt;
-    if (auto store = dyn_cast<ScalarStoreOp>(op))
-      dealt = store.getValue();
-    else if (auto fill = dyn_cast<ChannelUserOpInterface>(op))
+    auto fill = dyn_cast<ChannelUserOpInterface>(op);
+    if (auto element = dyn_cast<ElementOpInterface>(op))
+      dealt = element.getToldInteger();
+    else if (fill)
       dealt = fill.getFilledElement().second;
-    if (!dealt || !needed.contains(op) || !dealt.getDefiningOp() ||
-        !reaches(dealt, isCounter, isNothing))
+    bool isRequest = fill && fill.takesTile();
+    bool isDealt = dealt && dealt.getDefiningOp() &&
+                   reaches(dealt, isCounter, isNothing);
+    if (!needed.contains(op) || (!isRequest && !isDealt))
       return;
-    if (!tiles.empty())
+    if (!tiles.empty() || hasRequest)
       return fail(op, "tiles are dealt in more than one place");
+    // That one thread makes requests is seen where they fill.
+    hasRequest = isRequest;
+    if (isRequest)
+      return;
     if (!isElected(dealt.getDefiningOp()))
       return fail(op, "its tiles are dealt by several threads");
     program.areTilesCounts &= isCount(dealt, {});

@@ -43,7 +43,8 @@ static ByteRange getBytes(AllocOp alloc) {
 int barriers::getEngineNumber(const AsyncEngine &engine) {
   const AsyncEngine *engines[] = {&kCopyGroups,  &kWgmmaGroups,   &kBulkStores,
                                   &kTensorLoads, &kTensorStores,  &kBulkLoads,
-                                  &kSends,       &kTensorProducts};
+                                  &kSends,       &kTensorProducts,
+                                  &kClusterRequests};
   for (auto [number, known] : llvm::enumerate(engines))
     if (known == &engine)
       return number;

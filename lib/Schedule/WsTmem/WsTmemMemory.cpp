@@ -194,18 +194,34 @@ static void makeHandOver(const AttentionTile &tile, WsTmemMemory &memory) {
       tile.alloc("factor", tile.bufferType({kTmemRows}, b.getF32Type()));
 }
 
+TilePlan attn::getTilePlan(const ProblemFacts &facts, WsTmemPlanAttr plan) {
+  TilePlan tiles = {kTmemRows, plan.getBlockN(), plan.getOrder(),
+                    plan.getGroupHeads()};
+  tiles.cluster = countClusterCTAs(plan);
+  tiles.ctasPerTile = plan.getValueCtas();
+  tiles.isPair = plan.getPair();
+  tiles.hasOwnProducts = plan.getOwnBlocks();
+  tiles.dynamic = plan.getDynamic();
+  tiles.clc = plan.getClc();
+  tiles.tilesPerCTA = plan.getTiles();
+  tiles.setRuns(facts, plan.getPackHeads());
+  return tiles;
+}
+
 static TileDealer makeDealer(KernelContext &context, WsTmemPlanAttr plan) {
   SmallVector<std::pair<Role, SignalKind>> roles = {
       {kLoader, SignalKind::Arrive}};
-  if (countClusterCTAs(plan) > 1) {
-    // The first CTA's loader sends both CTAs an index, counted in bytes.
+  if (loaderReadsTiles(plan)) {
+    // An index that the first CTA's loader sends all CTAs, or a response, is
+    // counted in bytes.
     roles.front().second = SignalKind::Tx;
     roles.push_back({kDealtReader, SignalKind::Arrive});
   }
   for (Role role :
        {kMultiplier, kSoftmaxes[0], hasOneTile(plan) ? kStorer : kSoftmaxes[1]})
     roles.push_back({role, SignalKind::Arrive});
-  return makeTileDealer(context, roles);
+  return plan.getClc() ? makeTileRequester(context, roles)
+                       : makeTileDealer(context, roles);
 }
 
 WsTmemMemory attn::makeMemory(const TileWalk &walk, WsTmemPlanAttr plan) {
@@ -218,7 +234,7 @@ WsTmemMemory attn::makeMemory(const TileWalk &walk, WsTmemPlanAttr plan) {
     memory.tiles.push_back(makeTensorTile(walk.context, plan, memory, number));
   if (hasOneTile(plan))
     makeHandOver(walk.tile, memory);
-  if (plan.getDynamic())
+  if (plan.getDynamic() || plan.getClc())
     memory.dealer = makeDealer(walk.context, plan);
   if (plan.getEpilogue() == EpilogueKind::Tma)
     memory.resultMap = makeResultMap(walk.tile, kTmemRows,

@@ -46,8 +46,12 @@ inline constexpr Role kSoftmaxes[kMostTmemTiles] = {{"softmax0", "softmax0"},
                                                     {"softmax1", "softmax1"}};
 /// The role that stores results with one tile.
 inline constexpr Role kStorer{"results", "results"};
-/// The role by which the threads that load in a pair read what a counter deals.
+/// The role by which the threads that load read which tile is dealt, where they
+/// do not know it.
 inline constexpr Role kDealtReader{"reader", "load"};
+
+/// Returns which tiles CTAs walk under a plan.
+TilePlan getTilePlan(const ProblemFacts &facts, WsTmemPlanAttr plan);
 
 /// Keys of a block whose probabilities are handed on by themselves.
 struct KeyPart {

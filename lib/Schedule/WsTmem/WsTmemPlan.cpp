@@ -12,9 +12,9 @@
 #include "../Copied/GridTiles.h"
 #include "../Core/CommonChecks.h"
 #include "../Core/NarrowKeys.h"
-#include "../Tma/RingFacts.h"
+#include "../Tma/TileWalk.h"
 #include "../Wgmma/WgmmaFacts.h"
-#include "WsTmem.h"
+#include "WsTmemMemory.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -190,11 +190,13 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
   sum.add("barriers", 8, 2 * slots + tiles * tileBarriers);
   if (hasOneTile(plan))
     sum.add("factors", 4, kTmemRows);
-  // Each of two warpgroups, what multiplies and what loads, and what loads in a
-  // cluster once more.
-  int64_t roles = countClusterCTAs(plan) > 1 ? 5 : 4;
+  // Each of two warpgroups, what multiplies and what loads, and what loads once
+  // more where it reads.
+  int64_t roles = loaderReadsTiles(plan) ? 5 : 4;
   if (plan.getDynamic())
     sum.add("tile", getTileSlotBytes(roles), kTileStages);
+  if (plan.getClc())
+    sum.add("tile", getResponseSlotBytes(roles), kTileStages);
   return sum;
 }
 
@@ -387,9 +389,14 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
   return checkSharedBytes(getTmemSharedBytes(facts, plan, target), target);
 }
 
-static KernelShape getKernelShape(const ProblemFacts &, WsTmemPlanAttr plan,
+static KernelShape getKernelShape(const ProblemFacts &facts,
+                                  WsTmemPlanAttr plan,
                                   const TargetRow &target) {
-  return getPersistentShape(countClusterCTAs(plan), plan.getThreads(), target);
+  KernelShape shape =
+      getPersistentShape(countClusterCTAs(plan), plan.getThreads(), target);
+  if (plan.getClc())
+    shape.grid.front() = countTileCTAs(facts, getTilePlan(facts, plan));
+  return shape;
 }
 
 const Schedule &attn::getWsTmemSchedule() {
