@@ -160,6 +160,7 @@ private:
   void findTileFor(scf::ForOp loop);
   void findTileWhile(scf::WhileOp loop);
   void findDealer();
+  void checkResponses();
   SmallVector<Value> sourcesOf(Value value);
   bool reaches(Value from, llvm::function_ref<bool(Value)> isSource,
                llvm::function_ref<bool(Value)> isStop);

@@ -167,7 +167,7 @@ void Compiler::findDealer() {
   auto isCounter = [](Value value) {
     return value.getDefiningOp<LLVM::AtomicRMWOp>() != nullptr;
   };
-  bool hasRequest = false;
+  Operation *request = nullptr;
   program.kernel.walk([&](Operation *op) {
     Value dealt;
     auto fill = dyn_cast<ChannelUserOpInterface>(op);
@@ -180,16 +180,48 @@ void Compiler::findDealer() {
                    reaches(dealt, isCounter, isNothing);
     if (!needed.contains(op) || (!isRequest && !isDealt))
       return;
-    if (!tiles.empty() || hasRequest)
+    // One thread's requests come in its order. That it is one thread is seen
+    // where they fill.
+    bool isOfSameThread = isRequest && request &&
+                          getPartition(request) == getPartition(op);
+    if (!tiles.empty() || (request && !isOfSameThread))
       return fail(op, "tiles are dealt in more than one place");
-    // That one thread makes requests is seen where they fill.
-    hasRequest = isRequest;
-    if (isRequest)
+    if (isRequest) {
+      request = op;
       return;
+    }
     if (!isElected(dealt.getDefiningOp()))
       return fail(op, "its tiles are dealt by several threads");
     program.areTilesCounts &= isCount(dealt, {});
     tiles[dealt.getDefiningOp()] = dealt;
+  });
+}
+
+/// Where there is no other cluster a kernel is told a number of its own choice.
+/// The machine takes one that is no tile: so this has to be the bound of a loop
+/// over tiles, and nothing else may look at it.
+void Compiler::checkResponses() {
+  auto endsTiles = [&](ClusterResponseOp response, OpOperand &use) {
+    auto yield = dyn_cast<scf::YieldOp>(use.getOwner());
+    auto loop = yield ? dyn_cast<scf::WhileOp>(yield->getParentOp())
+                      : scf::WhileOp();
+    if (!loop || !tileValues.contains(loop))
+      return false;
+    Value tile = loop.getBeforeArguments()[use.getOperandNumber()];
+    auto test =
+        loop.getConditionOp().getCondition().getDefiningOp<arith::CmpIOp>();
+    return tile == tileValues.lookup(loop) && test && test.getLhs() == tile &&
+           (test.getPredicate() == arith::CmpIPredicate::ult ||
+            test.getPredicate() == arith::CmpIPredicate::slt) &&
+           textOf(test.getRhs(), {}) == textOf(response.getNone(), {});
+  };
+  program.kernel.walk([&](ClusterResponseOp response) {
+    if (!llvm::all_of(response->getUses(), [&](OpOperand &use) {
+          return endsTiles(response, use);
+        }))
+      fail(response, "what is told where there is no other cluster is not the "
+                     "bound of a loop over tiles, or something else looks at "
+                     "it");
   });
 }
 
@@ -209,6 +241,7 @@ void Compiler::findTileLoops() {
   if (hasSeveralLoops)
     tileValues.clear();
   findDealer();
+  checkResponses();
   // Warps walk one such loop, so that they count tiles alike.
   llvm::SmallSet<unsigned, 4> walked;
   for (auto &[loop, tile] : tileValues) {

@@ -31,7 +31,7 @@ TEST(LeaderOracle, AgreesWithAllInterleavings) {
     unsigned number = 0;
     return text && llvm::to_integer(text, number) ? number : otherwise;
   };
-  unsigned count = getNumber("ATTN_ORACLE_KERNELS", 150);
+  unsigned count = getNumber("ATTN_ORACLE_KERNELS", 50);
   std::mt19937 rng(getNumber("ATTN_ORACLE_SEED", 1));
   unsigned proved = 0, refused = 0, tooStrict = 0, skipped = 0;
   for (unsigned i = 0; i < count; ++i) {
