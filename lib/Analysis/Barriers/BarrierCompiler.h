@@ -120,9 +120,6 @@ private:
   // Steps (BarrierEmit.cpp).
   Step &emit(Code code, Operation *op);
   void emitBlock(Block &block);
-  /// Emits that a tile which nobody has had, if there is one, has its number in
-  /// the slot.
-  void emitDealt(Operation *op, Slot number);
   void emitOp(Operation *op);
   void emitIf(scf::IfOp op);
   void emitRare(RareOp op);
@@ -160,7 +157,6 @@ private:
   void findTileFor(scf::ForOp loop);
   void findTileWhile(scf::WhileOp loop);
   void findDealer();
-  void checkResponses();
   SmallVector<Value> sourcesOf(Value value);
   bool reaches(Value from, llvm::function_ref<bool(Value)> isSource,
                llvm::function_ref<bool(Value)> isStop);

@@ -68,24 +68,11 @@ void Compiler::emitBlock(Block &block) {
   }
 }
 
-/// Returns the integer that threads read of shared memory, null for other ops.
-static Value getHeardInteger(Operation *op) {
-  auto element = dyn_cast<ElementOpInterface>(op);
-  return element ? element.getHeardInteger() : Value();
-}
-
-void Compiler::emitDealt(Operation *op, Slot number) {
-  Step &step = emit(Code::Tile, op);
-  step.dst = number;
-  step.value = kDealtTile;
-  step.flag = true;
-}
-
 void Compiler::emitOp(Operation *op) {
   emitUses(op);
   // The number of a tile that this op computes is given.
   if (auto tile = tiles.find(op); tile != tiles.end())
-    return emitDealt(op, slotOf(tile->second));
+    return emit(Code::Tile, op).takeDealt(slotOf(tile->second));
   if (!needed.contains(op)) {
     if (emittedBefore.contains(op))
       return;
@@ -118,7 +105,8 @@ void Compiler::emitOp(Operation *op) {
     return emitInSomeThreads(op, Code::Leader);
   if (auto async = dyn_cast<AsyncOpInterface>(op))
     return emitAsync(async);
-  if (Value heard = getHeardInteger(op)) {
+  auto element = dyn_cast<ElementOpInterface>(op);
+  if (Value heard = element ? element.getHeardInteger() : Value()) {
     emitAccesses(op);
     Step &step = emit(Code::ReadWord, op);
     step.dst = slotOf(heard);
@@ -476,7 +464,7 @@ void Compiler::emitFill(AsyncOpInterface op) {
   Slot taken = kNoSlot;
   if (fill.takesTile()) {
     taken = newTemporary();
-    emitDealt(op, taken);
+    emit(Code::Tile, op).takeDealt(taken);
   }
   Step &step = emit(Code::Fill, op);
   step.flag = isExchange;

@@ -28,8 +28,9 @@ TileDealer attn::makeTileDealer(KernelContext &context,
   return dealer;
 }
 
-TileDealer attn::makeTileRequester(KernelContext &context,
-                                   ArrayRef<std::pair<Role, SignalKind>> roles) {
+TileDealer
+attn::makeTileRequester(KernelContext &context,
+                        ArrayRef<std::pair<Role, SignalKind>> roles) {
   return makeHandOver(context, /*bits=*/128, roles);
 }
 

@@ -18,8 +18,8 @@ void TilePlan::setRuns(const ProblemFacts &facts, bool packHeads) {
   queryRows = countQueryRows(facts, packHeads);
 }
 
-/// Returns the rows of a query that a tile has: heads that share a key head, and
-/// those behind them that do not exist.
+/// Returns the rows of a query that a tile has: heads that share a key head,
+/// and those behind them that do not exist.
 static int64_t countRowsOfQuery(const TilePlan &plan) {
   return plan.queryRows ? plan.queryRows : plan.packedHeads;
 }

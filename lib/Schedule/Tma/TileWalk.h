@@ -22,7 +22,8 @@ struct TilePlan {
   int64_t cluster = 1;
   /// A counter deals the tiles.
   bool dynamic = false;
-  /// The grid has a CTA or cluster for each tile, and they take each other over.
+  /// The grid has a CTA or cluster for each tile, and they take each other
+  /// over.
   bool clc = false;
   /// Tiles of a CTA that walk the same keys, each of partitions of its own,
   /// which make `place` the number of theirs: in a cluster among the tiles of

@@ -10,21 +10,24 @@
 
 namespace mlir::attn::oracle {
 
+/// Bytes of a slot in a CTA: those of a copy, and of a word.
+inline constexpr int kSlotBytes = 4096, kWordBytes = 4;
+
 /// CTAs of a cluster, all of which run one program.
 inline constexpr unsigned kPairCTAs = 2;
 
 /// The CTAs in which an op of a pair has its effect.
 enum class PairTarget { Own, Leader, Both };
 
-/// What the elected thread of a warp does next.
+/// Describes what the elected thread of a warp does next.
 struct PairOp {
   enum Kind {
-    Wait,    ///< for the phase of `parity` of the own `barrier`
-    Arrive,  ///< at `barrier` of the targets
-    Expect,  ///< arrives there and announces `bytes`
-    Copy,    ///< starts a copy to the own `slot`, counted at the own or leader's
-    Send,    ///< starts a store to the word `slot` of the targets
-    Read,    ///< of the own word `slot`
+    Wait,   ///< for the phase of `parity` of the own `barrier`
+    Arrive, ///< at `barrier` of the targets
+    Expect, ///< arrives there and announces `bytes`
+    Copy,   ///< starts a copy to the own `slot`, counted at the own or leader's
+    Send,   ///< starts a store to the word `slot` of the targets
+    Read,   ///< of the own word `slot`
     Product, ///< starts one that reads `slot` of both CTAs
     Commit   ///< signals `barrier` of the targets behind the products
   };

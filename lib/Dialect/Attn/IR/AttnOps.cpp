@@ -23,14 +23,11 @@ static void printKVOrder(OpAsmPrinter &printer, Operation *,
 
 /// Parses what hands tiles over in a loop: `counter %c channel %h ring %r`, of
 /// which the counter may be missing, and their types; or nothing.
-static ParseResult
-parseDealer(OpAsmParser &parser,
-            std::optional<OpAsmParser::UnresolvedOperand> &counter,
-            Type &counterType,
-            std::optional<OpAsmParser::UnresolvedOperand> &channel,
-            Type &channelType,
-            std::optional<OpAsmParser::UnresolvedOperand> &ring,
-            Type &ringType) {
+static ParseResult parseDealer(
+    OpAsmParser &parser, std::optional<OpAsmParser::UnresolvedOperand> &counter,
+    Type &counterType, std::optional<OpAsmParser::UnresolvedOperand> &channel,
+    Type &channelType, std::optional<OpAsmParser::UnresolvedOperand> &ring,
+    Type &ringType) {
   auto parseOne = [&](StringRef name, auto &operand) -> ParseResult {
     if (failed(parser.parseOptionalKeyword(name)))
       return success();
@@ -55,8 +52,8 @@ parseDealer(OpAsmParser &parser,
                  parseType(ring.has_value(), ringType));
 }
 
-static void printDealer(OpAsmPrinter &printer, Operation *, Value counter,
-                        Type, Value channel, Type, Value ring, Type) {
+static void printDealer(OpAsmPrinter &printer, Operation *, Value counter, Type,
+                        Value channel, Type, Value ring, Type) {
   SmallVector<Type> types;
   for (auto [name, value] : {std::pair<StringRef, Value>("counter", counter),
                              std::pair<StringRef, Value>("channel", channel),

@@ -53,10 +53,10 @@ static void moveBody(TileLoopOp loop, Block *block, Value tile,
 
 namespace {
 /// Lowers a loop to one that starts with the tile of the CTA's or cluster's
-/// rank. The dealer, one thread, asks for the next tile: of a counter at the end
-/// of the body, or in front of it for a cluster that has not started, which takes
-/// time. Readers find the tile's number in the ring. Each role carries its
-/// cursor.
+/// rank. The dealer, one thread, asks for the next tile: of a counter at the
+/// end of the body, or in front of it for a cluster that has not started, which
+/// takes time. Readers find the tile's number in the ring. Each role carries
+/// its cursor.
 class DealtLoop {
 public:
   DealtLoop(gpu::GPUFuncOp kernel, TileLoopOp loop)

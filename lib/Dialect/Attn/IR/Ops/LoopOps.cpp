@@ -251,8 +251,8 @@ LogicalResult TileLoopOp::verify() {
   if (ring.getShape() != ArrayRef<int64_t>(depth) ||
       !ring.getElementType().isInteger(bits))
     return emitOpError("expected a ring of ")
-           << depth << " i" << bits << ", one for each slot of the channel, got "
-           << ring;
+           << depth << " i" << bits
+           << ", one for each slot of the channel, got " << ring;
   return success();
 }
 
@@ -260,8 +260,7 @@ LogicalResult TileLoopOp::canonicalize(TileLoopOp op,
                                        PatternRewriter &rewriter) {
   // Partitions hand tiles to each other, and the counter back.
   APInt count;
-  if (op.getChannel() ||
-      !matchPattern(op.getCount(), m_ConstantInt(&count)) ||
+  if (op.getChannel() || !matchPattern(op.getCount(), m_ConstantInt(&count)) ||
       count.isStrictlyPositive())
     return failure();
   rewriter.replaceOp(op, op.getInits());

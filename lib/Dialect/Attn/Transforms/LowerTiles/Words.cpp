@@ -280,8 +280,8 @@ LogicalResult PartitionLowering::lower(ClusterResponseOp op) {
                                  constant(0), constant(31), NVVM::ShflKind::idx,
                                  /*return_value_and_is_valid=*/UnitAttr());
   awaitWord(b, first);
-  Value isNone = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, first,
-                                       constant(-1));
+  Value isNone =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, first, constant(-1));
   Value number = first;
   if (std::optional<ArrayRef<int32_t>> size = kernel.func.getKnownClusterSize();
       size && size->front() > 1)
