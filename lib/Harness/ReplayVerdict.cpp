@@ -57,6 +57,7 @@ static bool isOfKind(FindingKind kind, llvm::StringRef fault) {
              kind == FindingKind::Race)
       .Case("result in flight",
             kind == FindingKind::Race || kind == FindingKind::InvalidOperation)
+      .Case("request after a denial", kind == FindingKind::InvalidOperation)
       .Case("lifetime", isMisuse || kind == FindingKind::ExitInFlight ||
                             kind == FindingKind::Race ||
                             kind == FindingKind::TensorMemoryMisuse)

@@ -259,7 +259,9 @@ void Scheduler::runInterleaved(uint32_t total) {
   Turns turns(machine.config, total);
   // Work stealing is only seen when not everything fits.
   size_t limit = std::max(1u, machine.config.residentClusters);
-  if (machine.program.cancelsLaunches && total > 1)
+  if (machine.program.cancelsLaunches && machine.config.startedClusters)
+    limit = std::min<size_t>(limit, *machine.config.startedClusters);
+  else if (machine.program.cancelsLaunches && total > 1)
     limit = std::min<size_t>(
         limit,
         machine.config.schedule == Schedule::Random

@@ -117,6 +117,11 @@ struct Flags {
           "CTA, or cluster of CTAs, of each kernel that gets on last, by "
           "its place in the grid"),
       llvm::cl::cat(category)};
+  llvm::cl::opt<uint32_t> startedClusters{
+      "started", llvm::cl::value_desc("number"),
+      llvm::cl::desc("CTAs, or clusters of CTAs, that start at first of a "
+                     "kernel in which they may take others over"),
+      llvm::cl::cat(category)};
   llvm::cl::opt<AsyncTiming> reads{
       "reads", llvm::cl::desc("When asynchronous operations read:"),
       getTimings(), llvm::cl::init(LaunchConfig().asyncReads),

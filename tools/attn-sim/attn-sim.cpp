@@ -77,6 +77,8 @@ static void applySettings(LaunchConfig &config) {
   config.seed = flags->seed;
   if (flags->lateCluster.getNumOccurrences())
     config.lateCluster = flags->lateCluster;
+  if (flags->startedClusters.getNumOccurrences())
+    config.startedClusters = flags->startedClusters;
   config.asyncReads = flags->reads;
   config.asyncWrites = flags->writes;
   config.adversarial = flags->adversarial;
@@ -89,6 +91,8 @@ static void applySettings(LaunchConfig &config) {
 
 /// Checks which flags may stand together.
 static Error checkFlags() {
+  if (flags->startedClusters.getNumOccurrences() && !flags->startedClusters)
+    return createStringError("--started: expected a positive number, got 0");
   for (auto [isGiven, flag] :
        {std::pair(flags->tolerance.getNumOccurrences() != 0, "tolerance"),
         std::pair(flags->lseTolerance.getNumOccurrences() != 0,

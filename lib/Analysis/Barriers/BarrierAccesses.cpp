@@ -481,6 +481,10 @@ void Machine::readWord(Warp &warp, const Step &step) {
     setOpen(warp, step.dst, *word->second.sum);
   else
     set(warp, step.dst, word->second.value);
+  warp.heardOfNone |= word->second.sum
+                          ? word->second.sum->isConstant() &&
+                                word->second.sum->constant == kNoTile
+                          : word->second.value == kNoTile;
   if (!word->second.varied.empty())
     warp.varied[step.dst] = word->second.varied;
   ++word->second.reads;

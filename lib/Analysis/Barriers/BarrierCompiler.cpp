@@ -159,8 +159,7 @@ void Compiler::require(Operation *op) {
   for (Operation *parent = op->getParentOp(); parent != program.kernel;
        parent = parent->getParentOp())
     requireControl(parent);
-  bool namesPlaces =
-      isSynchronisation(op) || isa<ScalarLoadOp, ScalarStoreOp>(op);
+  bool namesPlaces = isSynchronisation(op) || isa<ElementOpInterface>(op);
   bool awaits = isa<ProductWaitOpInterface>(op);
   for (Value operand : op->getOperands()) {
     Type type = operand.getType();
@@ -182,7 +181,8 @@ void Compiler::require(Operation *op) {
     auto [element, value] = fill.getFilledElement();
     if (element) {
       demand(op, element);
-      demand(op, value);
+      if (value)
+        demand(op, value);
     }
   }
 }

@@ -70,14 +70,9 @@ void Compiler::emitBlock(Block &block) {
 
 void Compiler::emitOp(Operation *op) {
   emitUses(op);
-  if (auto tile = tiles.find(op); tile != tiles.end()) {
-    // The number of a tile that this op computes is given.
-    Step &step = emit(Code::Tile, op);
-    step.dst = slotOf(tile->second);
-    step.value = kDealtTile;
-    step.flag = true;
-    return;
-  }
+  // The number of a tile that this op computes is given.
+  if (auto tile = tiles.find(op); tile != tiles.end())
+    return emit(Code::Tile, op).takeDealt(slotOf(tile->second));
   if (!needed.contains(op)) {
     if (emittedBefore.contains(op))
       return;
@@ -110,10 +105,11 @@ void Compiler::emitOp(Operation *op) {
     return emitInSomeThreads(op, Code::Leader);
   if (auto async = dyn_cast<AsyncOpInterface>(op))
     return emitAsync(async);
-  if (auto load = dyn_cast<ScalarLoadOp>(op)) {
+  auto element = dyn_cast<ElementOpInterface>(op);
+  if (Value heard = element ? element.getHeardInteger() : Value()) {
     emitAccesses(op);
     Step &step = emit(Code::ReadWord, op);
-    step.dst = slotOf(load.getResult());
+    step.dst = slotOf(heard);
     step.first = program.accesses.size() - 1;
     return;
   }
@@ -431,14 +427,15 @@ void Compiler::addAccesses(Operation *op, Step &step,
     late->second = {step.first, step.last};
 }
 
-/// The access is to one element of four bytes.
+/// The access is to one element.
 void Compiler::useElement(Operation *op, Value index) {
   AccessInfo &info = program.accesses.back();
   auto type =
       cast<BufferType>(op->getOperand(info.footprint.access.operand).getType());
-  info.footprint.parts = {{{0, 4}}};
+  int64_t bytes = type.getElementType().getIntOrFloatBitWidth() / 8;
+  info.footprint.parts = {{{0, bytes}}};
   info.footprint.by = RowParts::Whole;
-  info.footprint.slotBytes = 4;
+  info.footprint.slotBytes = bytes;
   info.footprint.numSlots = type.getShape()[0];
   info.index = slotOf(index);
 }
@@ -448,12 +445,12 @@ void Compiler::emitAccesses(Operation *op) {
   addAccesses(op, step);
   if (unsupportedOp)
     return;
-  if (auto load = dyn_cast<ScalarLoadOp>(op))
-    useElement(op, load.getIndex());
-  if (auto store = dyn_cast<ScalarStoreOp>(op)) {
-    useElement(op, store.getIndex());
-    step.args = {slotOf(store.getValue())};
-  }
+  auto element = dyn_cast<ElementOpInterface>(op);
+  if (!element)
+    return;
+  useElement(op, element.getElementIndex());
+  if (Value told = element.getToldInteger())
+    step.args = {slotOf(told)};
 }
 
 /// An asynchronous write that an mbarrier counts.
@@ -478,6 +475,11 @@ void Compiler::emitFill(AsyncOpInterface op) {
     });
     if (unsupportedOp)
       return;
+  }
+  Slot taken = kNoSlot;
+  if (fill.takesTile()) {
+    taken = newTemporary();
+    emit(Code::Tile, op).takeDealt(taken);
   }
   Step &step = emit(Code::Fill, op);
   step.flag = isExchange;
@@ -506,7 +508,7 @@ void Compiler::emitFill(AsyncOpInterface op) {
     step.value /= countWarps(op);
   if (auto [element, value] = fill.getFilledElement(); element) {
     useElement(op, element);
-    step.args = {slotOf(value)};
+    step.args = {value ? slotOf(value) : taken};
   }
 }
 

@@ -452,39 +452,6 @@ void Machine::compute(Warp &warp, const Step &step) {
     set(warp, step.dst, result.integer);
 }
 
-bool Machine::takeTile(Warp &warp, const Step &step) {
-  uint32_t index = step.value == kFirstTile  ? 0
-                   : step.value == kNextTile ? warp.tiles
-                                             : dealt;
-  if (index >= tiles.size()) {
-    if (!areTilesOver) {
-      warp.state = Warp::AtTile;
-      return false;
-    }
-    warp.state = Warp::Ready;
-    if (step.flag) {
-      set(warp, step.dst, kNoTile);
-      ++warp.pc;
-      dealt += step.value == kDealtTile;
-    } else {
-      warp.pc = step.target;
-    }
-    return true;
-  }
-  warp.state = Warp::Ready;
-  if (program->hasOpenTiles() && step.dst != kNoSlot)
-    setOpen(warp, step.dst, getOpenTile(index));
-  else
-    set(warp, step.dst, tiles[index]);
-  if (!choices.empty() && index == openTile)
-    warp.varied[step.dst] = choices;
-  ++warp.pc;
-  if (step.value == kNextTile)
-    ++warp.tiles;
-  dealt += step.value == kDealtTile;
-  return true;
-}
-
 void Machine::copyValue(Warp &warp, const Step &step) {
   if (!warp.unwritten.empty())
     keepUnwritten(warp, step);

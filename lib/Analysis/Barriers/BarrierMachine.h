@@ -96,6 +96,8 @@ struct Warp {
   std::map<Slot, uint32_t> unwritten;
   /// True while what it has stored to global memory may not be there.
   bool hasOpenStores = false;
+  /// True once it has read that there is no other tile.
+  bool heardOfNone = false;
   /// True once a signal stands behind its products.
   bool hasSignalled = false;
   /// Of each engine: events of the open group, and of the closed ones that are

@@ -303,3 +303,44 @@ bool Machine::isTile(const Warp &warp, Slot slot) {
   fail(warp.pc, kUnlikeTiles.str());
   return false;
 }
+
+/// Takes the next tile, if it is known whether there is one.
+bool Machine::takeTile(Warp &warp, const Step &step) {
+  auto request = dyn_cast_if_present<ChannelUserOpInterface>(step.op);
+  if (warp.heardOfNone && request && request.takesTile()) {
+    report(BarrierFault::Request, here(warp),
+           nameOf(warp) + " asks for another cluster, though it has read that "
+                          "there is none");
+    return false;
+  }
+  uint32_t index = step.value == kFirstTile  ? 0
+                   : step.value == kNextTile ? warp.tiles
+                                             : dealt;
+  if (index >= tiles.size()) {
+    if (!areTilesOver) {
+      warp.state = Warp::AtTile;
+      return false;
+    }
+    warp.state = Warp::Ready;
+    if (step.flag) {
+      set(warp, step.dst, kNoTile);
+      ++warp.pc;
+      dealt += step.value == kDealtTile;
+    } else {
+      warp.pc = step.target;
+    }
+    return true;
+  }
+  warp.state = Warp::Ready;
+  if (program->hasOpenTiles() && step.dst != kNoSlot)
+    setOpen(warp, step.dst, getOpenTile(index));
+  else
+    set(warp, step.dst, tiles[index]);
+  if (!choices.empty() && index == openTile)
+    warp.varied[step.dst] = choices;
+  ++warp.pc;
+  if (step.value == kNextTile)
+    ++warp.tiles;
+  dealt += step.value == kDealtTile;
+  return true;
+}

@@ -129,6 +129,13 @@ struct Step {
   /// for the args.
   std::string address;
 
+  /// Makes it the step that takes the tile behind the last that was dealt, if
+  /// there is one.
+  void takeDealt(Slot number) {
+    dst = number;
+    value = kDealtTile;
+    flag = true;
+  }
   bool touchesMemory() const {
     return code == Code::Access || code == Code::Fill || code == Code::Issue ||
            code == Code::Product || code == Code::TakeTensor;

@@ -34,6 +34,8 @@ StringRef attn::stringifyBarrierFault(BarrierFault fault) {
     return "unwritten tensor memory";
   case BarrierFault::Exit:
     return "exit in flight";
+  case BarrierFault::Request:
+    return "request after a denial";
   }
   llvm_unreachable("all faults handled");
 }

@@ -28,7 +28,7 @@ bool Compiler::isKnownOfTeams(Operation *op) const {
     return true;
   if (auto async = dyn_cast<AsyncOpInterface>(op))
     return &async.getAsyncEngine() == &kCopyGroups;
-  return !isElected(op) && !isa<ScalarLoadOp, ScalarStoreOp>(op) &&
+  return !isElected(op) && !isa<ElementOpInterface>(op) &&
          llvm::any_of(op->getOperandTypes(), llvm::IsaPred<BufferType>);
 }
 

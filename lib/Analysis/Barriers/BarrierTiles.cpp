@@ -162,22 +162,57 @@ void Compiler::findTileWhile(scf::WhileOp loop) {
 }
 
 /// The op that computes the number of the next tile from what a counter in
-/// global memory says.
+/// global memory says, or that asks for a cluster which has not started. Where
+/// there is none a kernel is told a number of its own choice. The machine takes
+/// one that is no tile: so this has to be the bound of a loop over tiles, and
+/// nothing else may look at it.
 void Compiler::findDealer() {
+  auto endsTiles = [&](Value bound, OpOperand &use) {
+    auto loop = dyn_cast<scf::WhileOp>(use.getOwner()->getParentOp());
+    if (!loop || !isa<scf::YieldOp>(use.getOwner()) ||
+        !tileValues.contains(loop))
+      return false;
+    Value tile = loop.getBeforeArguments()[use.getOperandNumber()];
+    auto test =
+        loop.getConditionOp().getCondition().getDefiningOp<arith::CmpIOp>();
+    return tile == tileValues.lookup(loop) && test && test.getLhs() == tile &&
+           (test.getPredicate() == arith::CmpIPredicate::ult ||
+            test.getPredicate() == arith::CmpIPredicate::slt) &&
+           textOf(test.getRhs(), {}) == textOf(bound, {});
+  };
   auto isCounter = [](Value value) {
     return value.getDefiningOp<LLVM::AtomicRMWOp>() != nullptr;
   };
+  Operation *request = nullptr;
   program.kernel.walk([&](Operation *op) {
+    if (auto response = dyn_cast<ClusterResponseOp>(op))
+      if (!llvm::all_of(response->getUses(), [&](OpOperand &use) {
+            return endsTiles(response.getNone(), use);
+          }))
+        return fail(op, "what is told where there is no other cluster is not "
+                        "the bound of a loop over tiles, or something else "
+                        "looks at it");
     Value dealt;
-    if (auto store = dyn_cast<ScalarStoreOp>(op))
-      dealt = store.getValue();
-    else if (auto fill = dyn_cast<ChannelUserOpInterface>(op))
+    auto fill = dyn_cast<ChannelUserOpInterface>(op);
+    if (auto element = dyn_cast<ElementOpInterface>(op))
+      dealt = element.getToldInteger();
+    else if (fill)
       dealt = fill.getFilledElement().second;
-    if (!dealt || !needed.contains(op) || !dealt.getDefiningOp() ||
-        !reaches(dealt, isCounter, isNothing))
+    bool isRequest = fill && fill.takesTile();
+    bool isDealt =
+        dealt && dealt.getDefiningOp() && reaches(dealt, isCounter, isNothing);
+    if (!needed.contains(op) || (!isRequest && !isDealt))
       return;
-    if (!tiles.empty())
+    // One thread's requests come in its order. That it is one thread is seen
+    // where they fill.
+    bool isOfSameThread =
+        isRequest && request && getPartition(request) == getPartition(op);
+    if (!tiles.empty() || (request && !isOfSameThread))
       return fail(op, "tiles are dealt in more than one place");
+    if (isRequest) {
+      request = op;
+      return;
+    }
     if (!isElected(dealt.getDefiningOp()))
       return fail(op, "its tiles are dealt by several threads");
     program.areTilesCounts &= isCount(dealt, {});

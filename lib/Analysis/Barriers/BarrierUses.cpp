@@ -41,9 +41,10 @@ static ByteRange getBytes(AllocOp alloc) {
 }
 
 int barriers::getEngineNumber(const AsyncEngine &engine) {
-  const AsyncEngine *engines[] = {&kCopyGroups,  &kWgmmaGroups,   &kBulkStores,
-                                  &kTensorLoads, &kTensorStores,  &kBulkLoads,
-                                  &kSends,       &kTensorProducts};
+  const AsyncEngine *engines[] = {
+      &kCopyGroups,  &kWgmmaGroups,    &kBulkStores,
+      &kTensorLoads, &kTensorStores,   &kBulkLoads,
+      &kSends,       &kTensorProducts, &kClusterRequests};
   for (auto [number, known] : llvm::enumerate(engines))
     if (known == &engine)
       return number;

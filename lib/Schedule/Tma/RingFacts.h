@@ -35,6 +35,8 @@ inline constexpr int64_t kTileStages = 2;
 /// Bytes of such a slot: an index, in an array of a multiple of 16 bytes, and
 /// an mbarrier for each role.
 inline int64_t getTileSlotBytes(int64_t roles) { return 8 + 8 * roles; }
+/// Bytes of a slot whose index is a response.
+inline int64_t getResponseSlotBytes(int64_t roles) { return 16 + 8 * roles; }
 
 /// Returns the rows of a query in tiles that pack the heads of a group: the
 /// next power of two, so that boxes are of whole queries; 1 without

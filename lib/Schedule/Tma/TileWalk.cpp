@@ -18,11 +18,31 @@ void TilePlan::setRuns(const ProblemFacts &facts, bool packHeads) {
   queryRows = countQueryRows(facts, packHeads);
 }
 
+/// Returns the rows of a query that a tile has: heads that share a key head,
+/// and those behind them that do not exist.
+static int64_t countRowsOfQuery(const TilePlan &plan) {
+  return plan.queryRows ? plan.queryRows : plan.packedHeads;
+}
+
+SizeExpr attn::countTileCTAs(const ProblemFacts &facts, const TilePlan &plan) {
+  assert(!plan.listed && !plan.equalRuns && "expected tiles without a list");
+  SizeExpr rows =
+      facts.varlen ? SizeExpr(facts.queries) : SizeExpr::getDim("q", 2);
+  SizeExpr batch = facts.varlen ? SizeExpr::getDim("cu_seqlens_q", 0) - 1
+                                : SizeExpr::getDim("q", 0);
+  int64_t ofQuery = countRowsOfQuery(plan);
+  SizeExpr heads = SizeExpr::getDim(ofQuery == 1 ? "q" : "k", 1);
+  if (ofQuery != 1)
+    rows = rows * ofQuery;
+  SizeExpr tiles =
+      SizeExpr::ceilDiv(rows, plan.blockM * plan.getTogether()) * heads * batch;
+  int64_t each = plan.runs * plan.cluster;
+  return each == 1 ? tiles : tiles * each;
+}
+
 TileWalk::TileWalk(KernelContext &context, const TilePlan &plan)
     : context(context), plan(plan),
-      tile(context, plan.blockM,
-           plan.queryRows ? plan.queryRows : plan.packedHeads,
-           plan.packedHeads) {
+      tile(context, plan.blockM, countRowsOfQuery(plan), plan.packedHeads) {
   tile.rowsTogether = plan.blockM * plan.getTogether();
 }
 
@@ -34,6 +54,8 @@ static bool isLongestFirst(const TilePlan &plan) {
 static TileScheduler getScheduler(const TilePlan &plan) {
   if (plan.dynamic)
     return TileScheduler::Dynamic;
+  if (plan.clc)
+    return TileScheduler::Clc;
   // In turns of alternating direction the CTA with the longest tile of one turn
   // gets the shortest of the next.
   return isLongestFirst(plan) ? TileScheduler::Snake : TileScheduler::Strided;
@@ -184,7 +206,9 @@ static void findTile(TileWalk &walk, Value index) {
   auto found = TilePlaceOp::create(
       context.b, index, walk.tilesPerHead, walk.tileHeads, walk.allHeads,
       tile.rowsTogether, plan.order, isLongestFirst(plan) ? plan.groupHeads : 0,
-      isLongestFirst(plan) && plan.groupHeads != 0 && !plan.dynamic, plan.runs);
+      isLongestFirst(plan) && plan.groupHeads != 0 && !plan.dynamic &&
+          !plan.clc,
+      plan.runs);
   tile.at.batch = found.getBatch();
   tile.at.head = found.getHead();
   tile.at.split = found.getRun();

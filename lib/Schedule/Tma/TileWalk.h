@@ -22,6 +22,9 @@ struct TilePlan {
   int64_t cluster = 1;
   /// A counter deals the tiles.
   bool dynamic = false;
+  /// The grid has a CTA or cluster for each tile, and they take each other
+  /// over.
+  bool clc = false;
   /// Tiles of a CTA that walk the same keys, each of partitions of its own,
   /// which make `place` the number of theirs: in a cluster among the tiles of
   /// all CTAs.
@@ -57,6 +60,10 @@ struct TilePlan {
   /// Returns how many tiles walk the same blocks of keys.
   int64_t getTogether() const { return cluster / ctasPerTile * tilesPerCTA; }
 };
+
+/// Returns the CTAs of a grid that has one, or a cluster, for each tile that a
+/// walk has.
+SizeExpr countTileCTAs(const ProblemFacts &facts, const TilePlan &plan);
 
 /// The tiles that a CTA walks, and the one that it has.
 struct TileWalk {

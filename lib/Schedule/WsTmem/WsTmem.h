@@ -65,6 +65,11 @@ inline int64_t countPairCTAs(WsTmemPlanAttr plan) {
 inline int64_t countClusterCTAs(WsTmemPlanAttr plan) {
   return countPairCTAs(plan) * plan.getValueCtas();
 }
+/// Returns true if the loader reads which tile is dealt: it does not know it if
+/// another CTA takes it from the counter, or where it asks for a cluster.
+inline bool loaderReadsTiles(WsTmemPlanAttr plan) {
+  return countClusterCTAs(plan) > 1 || plan.getClc();
+}
 /// Returns the keys of a block, and the columns of its values, that a CTA has
 /// in slots: of a pair each has half of both.
 inline int64_t getOwnKeys(WsTmemPlanAttr plan) {

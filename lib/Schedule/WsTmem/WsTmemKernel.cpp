@@ -6,19 +6,6 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-static TilePlan getTilePlan(const ProblemFacts &facts, WsTmemPlanAttr plan) {
-  TilePlan tiles = {kTmemRows, plan.getBlockN(), plan.getOrder(),
-                    plan.getGroupHeads()};
-  tiles.cluster = countClusterCTAs(plan);
-  tiles.ctasPerTile = plan.getValueCtas();
-  tiles.isPair = plan.getPair();
-  tiles.hasOwnProducts = plan.getOwnBlocks();
-  tiles.dynamic = plan.getDynamic();
-  tiles.tilesPerCTA = plan.getTiles();
-  tiles.setRuns(facts, plan.getPackHeads());
-  return tiles;
-}
-
 WsTmemKernel::WsTmemKernel(KernelContext &context, WsTmemPlanAttr plan)
     : context(context), facts(context.facts), plan(plan), b(context.b),
       control(b), walk(context, getTilePlan(facts, plan)), tile(walk.tile),

@@ -220,11 +220,26 @@ static void makeHandOver(const AttentionTile &tile, WsTmemMemory &memory) {
         tile.alloc("weight", tile.bufferType({kTmemRows}, b.getF32Type()));
 }
 
+TilePlan attn::getTilePlan(const ProblemFacts &facts, WsTmemPlanAttr plan) {
+  TilePlan tiles = {kTmemRows, plan.getBlockN(), plan.getOrder(),
+                    plan.getGroupHeads()};
+  tiles.cluster = countClusterCTAs(plan);
+  tiles.ctasPerTile = plan.getValueCtas();
+  tiles.isPair = plan.getPair();
+  tiles.hasOwnProducts = plan.getOwnBlocks();
+  tiles.dynamic = plan.getDynamic();
+  tiles.clc = plan.getClc();
+  tiles.tilesPerCTA = plan.getTiles();
+  tiles.setRuns(facts, plan.getPackHeads());
+  return tiles;
+}
+
 static TileDealer makeDealer(KernelContext &context, WsTmemPlanAttr plan) {
   SmallVector<std::pair<Role, SignalKind>> roles = {
       {kLoader, SignalKind::Arrive}};
-  if (countClusterCTAs(plan) > 1) {
-    // The first CTA's loader sends both CTAs an index, counted in bytes.
+  if (loaderReadsTiles(plan)) {
+    // An index that the first CTA's loader sends all CTAs, or a response, is
+    // counted in bytes.
     roles.front().second = SignalKind::Tx;
     roles.push_back({kDealtReader, SignalKind::Arrive});
   }
@@ -235,7 +250,8 @@ static TileDealer makeDealer(KernelContext &context, WsTmemPlanAttr plan) {
     roles.push_back({kNumberer, SignalKind::Arrive});
   if (context.facts.hasNarrowKeys())
     roles.push_back({kWidener, SignalKind::Arrive});
-  return makeTileDealer(context, roles);
+  return plan.getClc() ? makeTileRequester(context, roles)
+                       : makeTileDealer(context, roles);
 }
 
 WsTmemMemory attn::makeMemory(const TileWalk &walk, WsTmemPlanAttr plan) {
@@ -256,7 +272,7 @@ WsTmemMemory attn::makeMemory(const TileWalk &walk, WsTmemPlanAttr plan) {
     memory.rowNumbers = allocRowNumbers(b, "rows", kRowStages, plan.getBlockN(),
                                         b.getI32Type());
   }
-  if (plan.getDynamic())
+  if (plan.getDynamic() || plan.getClc())
     memory.dealer = makeDealer(walk.context, plan);
   if (plan.getEpilogue() == EpilogueKind::Tma)
     memory.resultMap = makeResultMap(walk.tile, kTmemRows,

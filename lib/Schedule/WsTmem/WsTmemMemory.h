@@ -51,8 +51,12 @@ inline constexpr Role kNumberer{"rows", "rows"};
 inline constexpr Role kWidener{"widen", "widen"};
 /// The role that stores results with one tile.
 inline constexpr Role kStorer{"results", "results"};
-/// The role by which the threads that load in a pair read what a counter deals.
+/// The role by which the threads that load read which tile is dealt, where they
+/// do not know it.
 inline constexpr Role kDealtReader{"reader", "load"};
+
+/// Returns which tiles CTAs walk under a plan.
+TilePlan getTilePlan(const ProblemFacts &facts, WsTmemPlanAttr plan);
 
 /// Keys of a block whose probabilities are handed on by themselves.
 struct KeyPart {

@@ -12,9 +12,9 @@
 #include "../Copied/GridTiles.h"
 #include "../Core/CommonChecks.h"
 #include "../Core/NarrowKeys.h"
-#include "../Tma/RingFacts.h"
+#include "../Tma/TileWalk.h"
 #include "../Wgmma/WgmmaFacts.h"
-#include "WsTmem.h"
+#include "WsTmemMemory.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -229,12 +229,14 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
   sum.add("barriers", 8, 2 * slots + tiles * tileBarriers);
   if (hasOneTile(plan))
     sum.add("factors", 4, facts.initLse ? 2 * kTmemRows : kTmemRows);
-  // Each of two warpgroups, what multiplies and what loads, and what loads in a
-  // cluster once more.
-  int64_t roles = (countClusterCTAs(plan) > 1 ? 5 : 4) + (gathers ? 1 : 0) +
+  // Each of two warpgroups, what multiplies and what loads, and what loads once
+  // more where it reads.
+  int64_t roles = (loaderReadsTiles(plan) ? 5 : 4) + (gathers ? 1 : 0) +
                   (facts.hasNarrowKeys() ? 1 : 0);
   if (plan.getDynamic())
     sum.add("tile", getTileSlotBytes(roles), kTileStages);
+  if (plan.getClc())
+    sum.add("tile", getResponseSlotBytes(roles), kTileStages);
   return sum;
 }
 
@@ -447,8 +449,11 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
 static KernelShape getKernelShape(const ProblemFacts &facts,
                                   WsTmemPlanAttr plan,
                                   const TargetRow &target) {
-  return getPersistentShape(countClusterCTAs(plan), countThreads(facts, plan),
-                            target);
+  KernelShape shape = getPersistentShape(
+      countClusterCTAs(plan), countThreads(facts, plan), target);
+  if (plan.getClc())
+    shape.grid.front() = countTileCTAs(facts, getTilePlan(facts, plan));
+  return shape;
 }
 
 /// Emits the kernel. Groups of partial results, which problems are planned

@@ -55,7 +55,8 @@ void Machine::forgetFindings() {
 }
 
 bool Machine::claimCluster(std::array<uint32_t, 3> &id) {
-  if (nextCluster >= countClusters())
+  // Those that are recorded are chosen, and run one after the other.
+  if (nextCluster >= countClusters() || config.tracedClusters)
     return false;
   uint32_t linear = nextCluster++;
   id = {linear % clusters[0], linear / clusters[0] % clusters[1],

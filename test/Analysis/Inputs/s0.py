@@ -47,6 +47,12 @@ def branch(text):
     )  # fmt: skip
 
 
+def half_mask(text):
+    """A slot of b is handed back to the pair that multiplied, and not to the CTAs that hold copies."""
+    return re.sub(r"(commit %b\.mma\[%\w+\]) \{ctas = 4 : i64, pair\}",
+                  r"\1 {ctas = 2 : i64, pair, rank_bits = 1 : i64}", text)  # fmt: skip
+
+
 def both(*changes):
     def apply(text):
         for each in changes:
@@ -67,6 +73,7 @@ TWINS = (
     ("bytes", 2, same, pairs.ends("%b.load", "rank 0 of load"), pairs.ends("%b.load", "behind")),
     ("a commit to a CTA that exits", 4, same, no_tail, same),
     ("a commit behind a branch", 4, branch, no_tail, same),
+    ("a commit to two CTAs of four", 4, same, half_mask, same),
 )  # fmt: skip
 
 

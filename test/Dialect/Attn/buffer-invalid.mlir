@@ -212,6 +212,52 @@ func.func @send_to_many(%b: !attn.buffer<2xi32, #attn.rows, shared>, %full: !att
 
 // -----
 
+func.func @request_of_words(%b: !attn.buffer<2xi32, #attn.rows, shared>, %i: i32, %t: !attn.token) {
+  attn.elect {
+    // expected-error @below {{expected a buffer of rank 1 of i128, got '!attn.buffer<2xi32, #attn.rows, shared>'}}
+    attn.cluster_request %b[%i] token %t : !attn.buffer<2xi32, #attn.rows, shared>
+  }
+  return
+}
+
+// -----
+
+func.func @request_of_all(%b: !attn.buffer<2xi128, #attn.rows, shared>, %i: i32, %t: !attn.token) {
+  // expected-error @below {{expected to stand in an attn.elect}}
+  attn.cluster_request %b[%i] token %t : !attn.buffer<2xi128, #attn.rows, shared>
+  return
+}
+
+// -----
+
+func.func @request_without_end(%b: !attn.buffer<2xi128, #attn.rows, shared>, %i: i32) {
+  attn.elect {
+    // expected-error @below {{expected either a token or a barrier to complete}}
+    attn.cluster_request %b[%i] : !attn.buffer<2xi128, #attn.rows, shared>
+  }
+  return
+}
+
+// -----
+
+func.func @request_for_many(%b: !attn.buffer<2xi128, #attn.rows, shared>, %i: i32, %t: !attn.token) {
+  attn.elect {
+    // expected-error @below {{expected a cluster of 2 to 16 CTAs, got 17}}
+    attn.cluster_request %b[%i] token %t {ctas = 17} : !attn.buffer<2xi128, #attn.rows, shared>
+  }
+  return
+}
+
+// -----
+
+func.func @response_of_words(%b: !attn.buffer<2xi32, #attn.rows, shared>, %i: i32) -> i32 {
+  // expected-error @below {{expected a buffer of rank 1 of i128, got '!attn.buffer<2xi32, #attn.rows, shared>'}}
+  %x = attn.cluster_response %b[%i] none %i : !attn.buffer<2xi32, #attn.rows, shared>
+  return %x : i32
+}
+
+// -----
+
 !tile = tensor<64x32xf32, #attn.auto>
 func.func @send_without_end(%t: !tile, %b: !attn.buffer<64x32xf32, #attn.auto, shared>) {
   // expected-error @below {{expected either a token or a barrier to complete}}

@@ -78,3 +78,17 @@ func.func @sends(%t: tensor<64x32xf32, #attn.auto>, %b: !attn.buffer<64x32xf32, 
   attn.local_send %t, %b barrier %barriers[%i] : !attn.mbarriers<2> : tensor<64x32xf32, #attn.auto>, !attn.buffer<64x32xf32, #attn.auto, shared>
   return
 }
+
+!responses = !attn.buffer<2xi128, #attn.rows, shared>
+// CHECK-LABEL: func.func @clusters
+func.func @clusters(%responses: !responses, %i: i32, %token: !attn.token, %barriers: !attn.mbarriers<2>) -> i32 {
+  attn.elect {
+    // CHECK: attn.cluster_request %{{.*}}[%{{.*}}] token %{{.*}} : <2xi128, #attn.rows, shared>
+    attn.cluster_request %responses[%i] token %token : !responses
+    // CHECK: attn.cluster_request %{{.*}}[%{{.*}}] barrier %{{.*}}[%{{.*}}] : !attn.mbarriers<2> {ctas = 2 : i64} : <2xi128, #attn.rows, shared>
+    attn.cluster_request %responses[%i] barrier %barriers[%i] : !attn.mbarriers<2> {ctas = 2 : i64} : !responses
+  }
+  // CHECK: attn.cluster_response %{{.*}}[%{{.*}}] none %{{.*}} : <2xi128, #attn.rows, shared>
+  %next = attn.cluster_response %responses[%i] none %i : !responses
+  return %next : i32
+}

@@ -195,6 +195,28 @@ func.func @dealt(%n: i32, %p: !llvm.ptr<1>, %c: !attn.channel<2>, %b: !attn.buff
 
 // -----
 
+func.func @requested(%n: i32, %c: !attn.channel<2>, %b: !attn.buffer<2xi32, #attn.auto, shared>) {
+  // expected-error @below {{expected a ring of 2 i128, one for each slot of the channel, got '!attn.buffer<2xi32, #attn.auto, shared>'}}
+  attn.tile_loop %n scheduler clc channel %c ring %b : !attn.channel<2>, !attn.buffer<2xi32, #attn.auto, shared> {
+  ^bb0(%tile: i32):
+    attn.yield
+  }
+  return
+}
+
+// -----
+
+func.func @requested(%n: i32, %p: !llvm.ptr<1>, %c: !attn.channel<2>, %b: !attn.buffer<2xi128, #attn.auto, shared>) {
+  // expected-error @below {{expected no counter with the scheduler 'clc', got one}}
+  attn.tile_loop %n scheduler clc counter %p channel %c ring %b : !llvm.ptr<1>, !attn.channel<2>, !attn.buffer<2xi128, #attn.auto, shared> {
+  ^bb0(%tile: i32):
+    attn.yield
+  }
+  return
+}
+
+// -----
+
 func.func @f(%n: i32, %x: f32) {
   // expected-error @below {{expected first with second}}
   %r = attn.kv_loop %n, %n, %n, %n block 32 stages 1 qk_ahead second interior iter_args(%x : f32) {

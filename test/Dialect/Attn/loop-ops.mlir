@@ -57,7 +57,7 @@ func.func @schedules(%a: i32, %b: i32, %c: i32, %d: i32) {
 
 // CHECK-LABEL: func.func @tiles(
 // CHECK-SAME: %[[COUNT:.*]]: i32, %[[X:.*]]: f32, %[[COUNTER:.*]]: !llvm.ptr<1>, %[[CHANNEL:.*]]: !attn.channel<2>, %[[INDICES:.*]]: !attn.buffer<2xi32, #attn.rows, shared>
-func.func @tiles(%count: i32, %x: f32, %counter: !llvm.ptr<1>, %channel: !attn.channel<2>, %indices: !attn.buffer<2xi32, #attn.rows, shared>) {
+func.func @tiles(%count: i32, %x: f32, %counter: !llvm.ptr<1>, %channel: !attn.channel<2>, %indices: !attn.buffer<2xi32, #attn.rows, shared>, %responses: !attn.buffer<2xi128, #attn.rows, shared>) {
   // CHECK: attn.tile_loop %[[COUNT]] scheduler single {
   attn.tile_loop %count scheduler single {
   // CHECK: ^bb0(%[[TILE:.*]]: i32):
@@ -81,6 +81,11 @@ func.func @tiles(%count: i32, %x: f32, %counter: !llvm.ptr<1>, %channel: !attn.c
   ^bb0(%tile: i32, %carried: f32):
     // CHECK: attn.yield %[[CARRIED]] : f32
     attn.yield %carried : f32
+  }
+  // CHECK: attn.tile_loop %[[COUNT]] scheduler clc channel %[[CHANNEL]] ring %{{.*}} : !attn.channel<2>, !attn.buffer<2xi128, #attn.rows, shared> {
+  attn.tile_loop %count scheduler clc channel %channel ring %responses : !attn.channel<2>, !attn.buffer<2xi128, #attn.rows, shared> {
+  // CHECK: ^bb0(%[[TILE:.*]]: i32):
+  ^bb0(%tile: i32):
   }
   return
 }

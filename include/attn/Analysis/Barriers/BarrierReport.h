@@ -66,7 +66,8 @@ enum class BarrierFault {
   InFlight,
   Lifetime,
   Exit,
-  Unwritten
+  Unwritten,
+  Request
 };
 
 /// Such as "phase slip".

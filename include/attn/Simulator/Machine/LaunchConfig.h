@@ -62,6 +62,10 @@ struct LaunchConfig {
   /// The cluster that comes last, by its place in the grid (x first), as far as
   /// the others do not wait for it; then all clusters run interleaved.
   std::optional<uint32_t> lateCluster;
+  /// Clusters that start at first where they may take others over: those that
+  /// have not started then start as others end. Half of all without, or in
+  /// random schedules as many as the seed says.
+  std::optional<uint32_t> startedClusters;
   /// Which warps of a cluster go on first, one after the other, each until it
   /// cannot; then the order is that of `schedule`. Operations of engines end at
   /// once, and registers are not waited for.

@@ -184,6 +184,8 @@ LogicalResult WsTmemPlanAttr::verify(EmitErrorFn emitError,
     return emitError()
            << "expected the epilogue 'staged' or 'tma' with o_halves, got '"
            << stringifyEpilogueKind(p.epilogue) << "'";
+  if (p.clc && p.dynamic)
+    return emitError() << "expected clc or dynamic, got both";
   if (p.valueCtas != 1 && p.valueCtas != 2)
     return emitError() << "expected value_ctas to be 1 or 2, got "
                        << p.valueCtas;

@@ -48,14 +48,15 @@ static void moveBody(TileLoopOp loop, Block *block, Value tile,
 }
 
 //===----------------------------------------------------------------------===//
-// Tiles that a counter deals
+// Tiles that are dealt
 //===----------------------------------------------------------------------===//
 
 namespace {
 /// Lowers a loop to one that starts with the tile of the CTA's or cluster's
-/// rank. At the end of the body the dealer, one thread, takes the next tile
-/// from the counter and hands its index over; readers find it in the ring. Each
-/// role carries its cursor.
+/// rank. The dealer, one thread, asks for the next tile: of a counter at the
+/// end of the body, or in front of it for a cluster that has not started, which
+/// takes time. Readers find the tile's number in the ring. Each role carries
+/// its cursor.
 class DealtLoop {
 public:
   DealtLoop(gpu::GPUFuncOp kernel, TileLoopOp loop)
@@ -70,12 +71,16 @@ public:
 
 private:
   Value deal(Value number, Value cursor);
+  void request(Value cursor);
   Value read(Value cursor);
+  /// Inserts what follows where the dealer's thread alone comes.
+  void enterDealer();
   /// Inserts what follows in a region of `op`.
   void enter(Operation *op);
   bool isInElect() {
     return static_cast<bool>(loop->getParentOfType<ElectOp>());
   }
+  bool isRequested() { return loop.getScheduler() == TileScheduler::Clc; }
 
   TileLoopOp loop;
   ImplicitLocOpBuilder b;
@@ -114,6 +119,9 @@ LogicalResult DealtLoop::check() {
     return fail("to stand in the partition of a role of its channel");
   if (!dealer)
     return success();
+  if (!reader && isRequested())
+    return fail("a second role of partition '" + partition +
+                "', which reads responses, got none");
   if (!reader && cluster > 1)
     return fail("a second role of partition '" + partition +
                 "', by which the CTAs of a cluster read indices, got none");
@@ -122,12 +130,15 @@ LogicalResult DealtLoop::check() {
                 partition + "', by which its threads read indices, got none");
   // On hardware st.async is an illegal instruction in a launch without
   // clusters.
-  SignalKind needed = cluster > 1 ? SignalKind::Tx : SignalKind::Arrive;
-  if (dealer.getSignal() != needed)
-    return fail("a first role that signals by " + stringifySignalKind(needed) +
-                " in clusters of " + Twine(cluster) + " CTAs, got " +
-                stringifySignalKind(dealer.getSignal()));
-  return success();
+  SignalKind needed =
+      cluster > 1 || isRequested() ? SignalKind::Tx : SignalKind::Arrive;
+  if (dealer.getSignal() == needed)
+    return success();
+  std::string where =
+      isRequested() ? "with the scheduler 'clc'"
+                    : llvm::formatv("in clusters of {0} CTAs", cluster).str();
+  return fail("a first role that signals by " + stringifySignalKind(needed) +
+              " " + where + ", got " + stringifySignalKind(dealer.getSignal()));
 }
 
 void DealtLoop::enter(Operation *op) {
@@ -158,12 +169,37 @@ Value DealtLoop::deal(Value number, Value cursor) {
   return next;
 }
 
+/// Asks for the cluster whose tile is the next one.
+void DealtLoop::request(Value cursor) {
+  StringRef role = dealer.getName();
+  auto slot = ChannelAcquireOp::create(b, channel, cursor, role);
+  ClusterRequestOp::create(b, loop.getRing(), slot.getIndex(), slot.getToken(),
+                           /*barriers=*/Value(), /*which=*/Value(),
+                           /*ctas=*/IntegerAttr());
+  ChannelReleaseOp::create(b, channel, slot.getToken(), role);
+}
+
 Value DealtLoop::read(Value cursor) {
   StringRef role = reader.getName();
   auto slot = ChannelAcquireOp::create(b, channel, cursor, role);
-  Value next = ScalarLoadOp::create(b, loop.getRing(), slot.getIndex());
+  Value next;
+  if (isRequested()) {
+    next = ClusterResponseOp::create(b, loop.getRing(), slot.getIndex(),
+                                     loop.getCount());
+    // The next response comes through the async proxy.
+    FenceProxyOp::create(b);
+  } else {
+    next = ScalarLoadOp::create(b, loop.getRing(), slot.getIndex());
+  }
   ChannelReleaseOp::create(b, channel, slot.getToken(), role);
   return next;
+}
+
+void DealtLoop::enterDealer() {
+  if (reader && !isInElect())
+    enter(ElectOp::create(b));
+  if (cluster > 1)
+    enter(ClusterLeaderOp::create(b));
 }
 
 Operation *DealtLoop::lower(Value own, Value number) {
@@ -182,18 +218,20 @@ Operation *DealtLoop::lower(Value own, Value number) {
   scf::ConditionOp::create(b, exists, before->getArguments());
 
   Block *after = b.createBlock(&tiles.getAfter(), {}, types, locations);
+  ValueRange cursors = after->getArguments().slice(1, extra - 1);
+  if (dealer && isRequested()) {
+    OpBuilder::InsertionGuard guard(b);
+    enterDealer();
+    request(cursors.front());
+  }
   moveBody(loop, after, after->getArgument(0),
            after->getArguments().drop_front(extra));
   Operation *yield = after->getTerminator();
   b.setInsertionPoint(yield);
-  ValueRange cursors = after->getArguments().slice(1, extra - 1);
   Value next;
-  if (dealer) {
+  if (dealer && !isRequested()) {
     OpBuilder::InsertionGuard guard(b);
-    if (reader && !isInElect())
-      enter(ElectOp::create(b));
-    if (cluster > 1)
-      enter(ClusterLeaderOp::create(b));
+    enterDealer();
     next = deal(number, cursors.front());
   }
   if (reader)
@@ -280,7 +318,8 @@ LogicalResult AttnLowerTileLoopsPass::lower(gpu::GPUFuncOp kernel,
     lowered = tiles;
     break;
   }
-  case TileScheduler::Dynamic: {
+  case TileScheduler::Dynamic:
+  case TileScheduler::Clc: {
     DealtLoop dealt(kernel, loop);
     if (failed(dealt.check()))
       return failure();

@@ -119,3 +119,49 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+!responses = !attn.buffer<2xi128, #attn.auto, shared>
+
+gpu.module @kernels {
+  gpu.func @requests(%count: i32, %ring: !responses) kernel {
+    // expected-note@below {{the roles are here}}
+    %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.elect {
+        // expected-error@below {{expected a second role of partition 'producer', which reads responses, got none}}
+        attn.tile_loop %count scheduler clc channel %c ring %ring : !attn.channel<2>, !responses {
+        ^bb0(%tile: i32):
+          attn.yield
+        }
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!responses = !attn.buffer<2xi128, #attn.auto, shared>
+
+gpu.module @kernels {
+  gpu.func @requests(%count: i32, %ring: !responses) kernel {
+    // expected-note@below {{the roles are here}}
+    %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", arrive>, #attn.role<"reader" in ["producer"], arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
+    }
+    partition "producer" warps 4 registers 24 {
+      // expected-error@below {{expected a first role that signals by tx with the scheduler 'clc', got arrive}}
+      attn.tile_loop %count scheduler clc channel %c ring %ring : !attn.channel<2>, !responses {
+      ^bb0(%tile: i32):
+        attn.yield
+      }
+    }
+    gpu.return
+  }
+}

@@ -219,4 +219,38 @@ gpu.module @kernels {
     }
     gpu.return
   }
+
+  // The leader asks for a cluster in front of a tile, and all of its CTAs read the response behind it.
+  // CHECK-LABEL: gpu.func @requested(
+  // CHECK-SAME: %[[COUNT:.*]]: i32
+  // CHECK: partition "producer"
+  // CHECK: scf.while
+  // CHECK: attn.cluster_leader {
+  // CHECK: attn.channel.acquire %{{.*}} as "producer" :
+  // CHECK: attn.cluster_request %[[RING:.*]][%{{.*}}] token
+  // CHECK: attn.channel.release %{{.*}} as "producer" :
+  // CHECK-NEXT: }
+  // CHECK: gpu.printf
+  // CHECK: %[[I:.*]], %{{.*}} = attn.channel.acquire %{{.*}} as "reader"
+  // CHECK: %[[NEXT:.*]] = attn.cluster_response %[[RING]][%[[I]]] none %[[COUNT]]
+  // CHECK: attn.fence.proxy_async
+  // CHECK: attn.channel.release %{{.*}} as "reader"
+  // CHECK: scf.yield %[[NEXT]]
+  gpu.func @requested(%count: i32) kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
+    %ring = attn.alloc {name = "tile"} : !attn.buffer<2xi128, #attn.auto, shared>
+    %c = attn.channel.create {name = "tile", roles = [#attn.role<"producer", tx>, #attn.role<"reader" in ["producer"], arrive>, #attn.role<"consumer", arrive>]} : !attn.channel<2>
+    attn.warp_specialize
+    partition "consumer" warps 4 tiles [4, 1] registers 96 {
+    }
+    partition "producer" warps 4 registers 24 {
+      attn.elect {
+        attn.tile_loop %count scheduler clc channel %c ring %ring : !attn.channel<2>, !attn.buffer<2xi128, #attn.auto, shared> {
+        ^bb0(%tile: i32):
+          gpu.printf "%d", %tile : i32
+          attn.yield
+        }
+      }
+    }
+    gpu.return
+  }
 }

@@ -92,6 +92,29 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // All CTAs of a cluster get a response, and each finds in it the number of its cluster.
+  // CHECK-LABEL: gpu.func @requests
+  // CHECK: scf.if
+  // CHECK: %[[RESPONSE:.*]] = llvm.getelementptr %{{.*}} : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i128
+  // CHECK: nvvm.clusterlaunchcontrol.try.cancel multicast, %[[RESPONSE]], %{{.*}}
+  // CHECK: %[[FIRST:.*]] = llvm.inline_asm {{.*}}"{ .reg .pred %found; .reg .b128 %response; ld.shared.b128 %response, [$1]; mov.b32 $0, -1; clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %found, %response; @%found clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 $0, %response; }", "=&r,r,~{memory}"
+  // CHECK: %[[ALL:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[FIRST]]
+  // CHECK: %[[NONE:.*]] = arith.cmpi eq, %[[ALL]], %c-1_i32
+  // CHECK: %[[NUMBER:.*]] = arith.divui %[[ALL]], %c2_i32
+  // CHECK: arith.select %[[NONE]], %{{.*}}, %[[NUMBER]]
+  gpu.func @requests(%i: i32) kernel attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 2, 1, 1>} {
+    %b = attn.alloc {offset = 32 : i64} : !attn.buffer<2xi128, #attn.rows, shared>
+    %full = attn.mbarrier.alloc {offset = 0 : i64} : !attn.mbarriers<2>
+    attn.elect {
+      attn.cluster_leader {
+        attn.cluster_request %b[%i] barrier %full[%i] : !attn.mbarriers<2> {ctas = 2} : !attn.buffer<2xi128, #attn.rows, shared>
+      }
+    }
+    %next = attn.cluster_response %b[%i] none %i : !attn.buffer<2xi128, #attn.rows, shared>
+    gpu.printf "%d", %next : i32
+    gpu.return
+  }
+
   // In a pair the leader's rank is in no register.
   // CHECK-LABEL: gpu.func @pair
   // CHECK: arith.cmpi ult, %{{.*}}, %c1_i32

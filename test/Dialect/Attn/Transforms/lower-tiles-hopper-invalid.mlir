@@ -358,6 +358,34 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @request(%i: i32, %t: !attn.token) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<2xi128, #attn.rows, shared>
+    attn.elect {
+      // expected-error @below {{expected a barrier instead of a token; attn-lower-channels makes it one}}
+      attn.cluster_request %b[%i] token %t : !attn.buffer<2xi128, #attn.rows, shared>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @request(%i: i32) kernel attributes {attn.warps = array<i64: 4, 1>, known_cluster_size = array<i32: 4, 1, 1>} {
+    %b = attn.alloc {offset = 0 : i64} : !attn.buffer<2xi128, #attn.rows, shared>
+    %full = attn.mbarrier.alloc {offset = 32 : i64} : !attn.mbarriers<2>
+    attn.elect {
+      // expected-error @below {{expected a response for all 4 CTAs of the cluster, got one for 2}}
+      attn.cluster_request %b[%i] barrier %full[%i] : !attn.mbarriers<2> {ctas = 2} : !attn.buffer<2xi128, #attn.rows, shared>
+    }
+    gpu.return
+  }
+}
+
 // -----
 
 !b = !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>

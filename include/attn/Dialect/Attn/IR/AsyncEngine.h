@@ -81,6 +81,12 @@ inline constexpr AsyncEngine kSends = {
     "whose store is not awaited",
     "the store starts here; its mbarrier has to be awaited",
     /*isAsyncProxy=*/false, AsyncEngine::Completion::Barrier};
+/// clusterlaunchcontrol.try_cancel (PTX ISA): async proxy, an mbarrier counts
+/// the bytes of the response.
+inline constexpr AsyncEngine kClusterRequests = {
+    "whose response is not awaited",
+    "the request starts here; its mbarrier has to be awaited",
+    /*isAsyncProxy=*/true, AsyncEngine::Completion::Barrier};
 
 } // namespace mlir::attn
 

@@ -107,7 +107,8 @@ def Attn_TileScheduler : Attn_I32Enum<"TileScheduler",
   I32EnumAttrCase<"Single", 0, "single">,
   I32EnumAttrCase<"Strided", 1, "strided">,
   I32EnumAttrCase<"Snake", 2, "snake">,
-  I32EnumAttrCase<"Dynamic", 3, "dynamic">]>;
+  I32EnumAttrCase<"Dynamic", 3, "dynamic">,
+  I32EnumAttrCase<"Clc", 4, "clc">]>;
 
 def Attn_KeySearch : Attn_I32Enum<"KeySearch",
     "which key is looked for", [

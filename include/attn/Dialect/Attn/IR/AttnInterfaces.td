@@ -131,6 +131,22 @@ def Attn_TensorGroupOpInterface : OpInterface<"TensorGroupOpInterface"> {
   ];
 }
 
+def Attn_ElementOpInterface : OpInterface<"ElementOpInterface"> {
+  let cppNamespace = "::mlir::attn";
+  let description = [{
+    An op that reads or writes one element of a buffer of rank 1 by which threads
+    tell each other an integer.
+  }];
+  let methods = [
+    InterfaceMethod<"Returns the element's index, an i32.", "::mlir::Value",
+      "getElementIndex", (ins), "", "return $_op.getIndex();">,
+    InterfaceMethod<"Returns the integer that a write tells; null for a read.",
+      "::mlir::Value", "getToldInteger", (ins), "", "return {};">,
+    InterfaceMethod<"Returns the integer that a read is told; null for a write.",
+      "::mlir::Value", "getHeardInteger", (ins), "", "return {};">,
+  ];
+}
+
 def Attn_ChannelUserOpInterface : OpInterface<"ChannelUserOpInterface"> {
   let cppNamespace = "::mlir::attn";
   let description = [{
@@ -183,10 +199,14 @@ def Attn_ChannelUserOpInterface : OpInterface<"ChannelUserOpInterface"> {
     }], "::std::pair<::mlir::Value, ::mlir::Value>", "getFillBarrier", (ins), "",
       "return {};">,
     InterfaceMethod<[{
-      Returns the index and the value that a fill of a single i32 element
-      writes; null for fills of whole slots.
+      Returns the index and the value that a fill of a single element writes; null
+      for fills of whole slots. The value is null for a fill that takes a tile.
     }], "::std::pair<::mlir::Value, ::mlir::Value>", "getFilledElement", (ins),
       "", "return {};">,
+    InterfaceMethod<[{
+      Returns true for a fill of a single element with the number of a tile that
+      nobody has had yet, or with what says that there is none.
+    }], "bool", "takesTile", (ins), "", "return false;">,
     InterfaceMethod<[{
       True for a fill by which the two CTAs of a cluster exchange tiles: all warps
       of a partition start it, each with an equal part of the bytes, and it goes to

@@ -179,6 +179,9 @@ def Attn_WsTmemPlanAttr : Attn_Plan<Attn_Dialect, "WsTmemPlan", "ws_tmem", "ws_t
       "a group reads its K and V once: for each query a power of two of rows, of "
       "which those behind its heads do not exist. Not with `group_heads`">:$pack_heads,
     Attn_PlanBool<false, "Tiles are dealt by a counter in global memory, not by rank">:$dynamic,
+    Attn_PlanBool<false,
+      "The grid has a CTA or cluster for each tile, of which those that run take over "
+      "others that have not started. Not with `dynamic`">:$clc,
     Attn_PlanEnum<Attn_EpilogueKind, "auto",
       "How results leave the kernel">:$epilogue,
     Attn_PlanBool<false,

@@ -332,10 +332,17 @@ def AttnLowerTileLoopsPass : Pass<"attn-lower-tile-loops", "::mlir::gpu::GPUModu
     started, and puts its index into the ring, by `attn.scalar_store` or, if it
     signals by tx, by `attn.scalar_send`. The other roles find it there.
 
-    Errors: `dynamic` outside of the partition of a role of its channel, or with two
+    With `clc` the same loop has a request in front of the body (`attn.cluster_request`)
+    in place of the counter, and behind it each partition reads the response
+    (`attn.cluster_response`), with an `attn.fence.proxy_async` in front of handing it
+    back. A loop ends with the first response that gives no cluster, and a request comes
+    in front of a tile only, so none follows a denial.
+
+    Errors: `dynamic` or `clc` outside of the partition of a role of its channel, or with two
     roles that read in one partition; where the first role's partition loops in all
     of its threads or in a cluster, none that reads; a first role that signals by
-    arrive in a cluster, or by tx without one, where hardware has no `st.async`.
+    arrive in a cluster, or by tx without one, where hardware has no `st.async`;
+    with `clc`, one that signals by arrive, or a partition without a role that reads.
 
     Example: test/doc/attn-lower-tile-loops.mlir
   }];

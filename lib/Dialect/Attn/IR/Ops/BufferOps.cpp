@@ -313,3 +313,51 @@ void ScalarSendOp::getEffects(
   effects.emplace_back(MemoryEffects::Write::get(), &getDestMutable());
   effects.emplace_back(MemoryEffects::Write::get(), BarrierState::get());
 }
+
+//===----------------------------------------------------------------------===//
+// ClusterRequestOp, ClusterResponseOp
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyResponse(Operation *op, BufferType buffer) {
+  if (buffer.getRank() == 1 && buffer.getElementType().isInteger(128))
+    return success();
+  return op->emitOpError("expected a buffer of rank 1 of i128, got ") << buffer;
+}
+
+LogicalResult ClusterRequestOp::verify() {
+  if (failed(verifyCompletion(*this, getToken(), getBarriers(), getWhich())) ||
+      failed(verifyClusterCTAs(*this, getCtas())))
+    return failure();
+  if (!(*this)->getParentOfType<ElectOp>())
+    return emitOpError("expected to stand in an attn.elect");
+  return verifyResponse(*this, getDest().getType());
+}
+
+ChannelUse ClusterRequestOp::getChannelUse() {
+  return getToken() ? ChannelUse::Fill : ChannelUse::None;
+}
+
+OpOperand *ClusterRequestOp::getUsedHandle() {
+  return getToken() ? &*getTokenMutable().begin() : nullptr;
+}
+
+int64_t ClusterRequestOp::getFilledBytes() { return 16; }
+
+void ClusterRequestOp::setFillBarrier(Value barriers, Value index,
+                                      IntegerAttr ctas) {
+  getBarriersMutable().assign(barriers);
+  getWhichMutable().assign(index);
+  getTokenMutable().clear();
+  setCtasAttr(ctas);
+}
+
+void ClusterRequestOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  effects.emplace_back(MemoryEffects::Write::get(), &getDestMutable());
+  effects.emplace_back(MemoryEffects::Write::get(), BarrierState::get());
+}
+
+LogicalResult ClusterResponseOp::verify() {
+  return verifyResponse(*this, getSource().getType());
+}

@@ -231,33 +231,36 @@ void TileLoopOp::build(
 LogicalResult TileLoopOp::verify() {
   if (failed(verifyBody(*this, getBody().front(), getInits().getTypes())))
     return failure();
-  bool isDynamic = getScheduler() == TileScheduler::Dynamic;
-  for (auto [name, value] :
-       {std::pair<StringRef, Value>("counter", getCounter()),
-        std::pair<StringRef, Value>("channel", getChannel()),
-        std::pair<StringRef, Value>("ring", getRing())})
-    if (static_cast<bool>(value) != isDynamic)
+  bool isCounted = getScheduler() == TileScheduler::Dynamic;
+  bool isRequested = getScheduler() == TileScheduler::Clc;
+  bool isDealt = isCounted || isRequested;
+  for (auto [name, value, isNeeded] :
+       {std::tuple<StringRef, Value, bool>("counter", getCounter(), isCounted),
+        {"channel", getChannel(), isDealt},
+        {"ring", getRing(), isDealt}})
+    if (static_cast<bool>(value) != isNeeded)
       return emitOpError("expected ")
-             << (isDynamic ? "a " : "no ") << name << " with the scheduler '"
+             << (isNeeded ? "a " : "no ") << name << " with the scheduler '"
              << stringifyTileScheduler(getScheduler()) << "', got "
              << (value ? "one" : "none");
-  if (!isDynamic)
+  if (!isDealt)
     return success();
   int64_t depth = cast<ChannelType>(getChannel().getType()).getDepth();
   auto ring = cast<BufferType>(getRing().getType());
+  unsigned bits = isRequested ? 128 : 32;
   if (ring.getShape() != ArrayRef<int64_t>(depth) ||
-      !ring.getElementType().isInteger(32))
+      !ring.getElementType().isInteger(bits))
     return emitOpError("expected a ring of ")
-           << depth << " i32, one for each slot of the channel, got " << ring;
+           << depth << " i" << bits
+           << ", one for each slot of the channel, got " << ring;
   return success();
 }
 
 LogicalResult TileLoopOp::canonicalize(TileLoopOp op,
                                        PatternRewriter &rewriter) {
-  // Dynamic loops hand tiles to each other, and the counter back.
+  // Partitions hand tiles to each other, and the counter back.
   APInt count;
-  if (op.getScheduler() == TileScheduler::Dynamic ||
-      !matchPattern(op.getCount(), m_ConstantInt(&count)) ||
+  if (op.getChannel() || !matchPattern(op.getCount(), m_ConstantInt(&count)) ||
       count.isStrictlyPositive())
     return failure();
   rewriter.replaceOp(op, op.getInits());

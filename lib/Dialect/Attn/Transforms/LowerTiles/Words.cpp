@@ -1,7 +1,7 @@
 //===- Words.cpp - Words of shared memory that signals order --------------===//
 //
-// Single elements that one thread hands to others, and tiles that CTAs send
-// each other.
+// Single elements that one thread hands to others, tiles that CTAs send each
+// other, and clusters that one takes over.
 //
 //===----------------------------------------------------------------------===//
 
@@ -230,6 +230,68 @@ LogicalResult PartitionLowering::lower(ScalarSendOp op) {
   return success();
 }
 
+/// Returns the pointer to a response.
+static Value responsePointer(ImplicitLocOpBuilder &b, Value base, Value index) {
+  return LLVM::GEPOp::create(b, base.getType(), b.getIntegerType(128), base,
+                             ValueRange{index});
+}
+
+template <>
+LogicalResult PartitionLowering::lower(ClusterRequestOp op) {
+  if (!op.getBarriers())
+    return op.emitOpError("expected a barrier instead of a token; "
+                          "attn-lower-channels makes it one");
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  std::optional<int64_t> ctas = op.getCtas();
+  std::optional<ArrayRef<int32_t>> size = kernel.func.getKnownClusterSize();
+  int64_t all = size ? countLaunched(*size) : 1;
+  if (ctas.value_or(1) != 1 && *ctas != all)
+    return op.emitOpError("expected a response for all ")
+           << all << " CTAs of the cluster, got one for " << *ctas;
+  NVVM::ClusterLaunchControlTryCancelOp::create(
+      b, /*multicast=*/ctas.has_value(),
+      responsePointer(b, kernel.buffers.lookup(op.getDest()).base,
+                      op.getIndex()),
+      barrierPointer(b, op.getBarriers(), op.getWhich()));
+  return success();
+}
+
+/// What was taken over is asked for only where something was: else the answer
+/// is undefined.
+template <>
+LogicalResult PartitionLowering::lower(ClusterResponseOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Value address = addressOf(
+      b, responsePointer(b, kernel.buffers.lookup(op.getSource()).base,
+                         op.getIndex()));
+  Value first = emitOrdered(
+      b, b.getI32Type(),
+      "{ .reg .pred %found; .reg .b128 %response; "
+      "ld.shared.b128 %response, [$1]; mov.b32 $0, -1; "
+      "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %found, "
+      "%response; @%found clusterlaunchcontrol.query_cancel.get_first_ctaid::x."
+      "b32.b128 $0, %response; }",
+      "=&r,r,~{memory}", address);
+  auto constant = [&](int64_t number) -> Value {
+    return arith::ConstantIntOp::create(b, number, 32);
+  };
+  if (!inElect)
+    first = NVVM::ShflOp::create(b, b.getI32Type(), constant(-1), first,
+                                 constant(0), constant(31), NVVM::ShflKind::idx,
+                                 /*return_value_and_is_valid=*/UnitAttr());
+  awaitWord(b, first);
+  Value isNone =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, first, constant(-1));
+  Value number = first;
+  if (std::optional<ArrayRef<int32_t>> size = kernel.func.getKnownClusterSize();
+      size && size->front() > 1)
+    number = arith::DivUIOp::create(b, first, constant(size->front()));
+  op.replaceAllUsesWith(
+      arith::SelectOp::create(b, isNone, op.getNone(), number).getResult());
+  return success();
+}
+
 void lowering::addWordLowerings(LoweringTable &table) {
-  table.addReplaced<LocalSendOp, ScalarLoadOp, ScalarStoreOp, ScalarSendOp>();
+  table.addReplaced<LocalSendOp, ScalarLoadOp, ScalarStoreOp, ScalarSendOp,
+                    ClusterRequestOp, ClusterResponseOp>();
 }

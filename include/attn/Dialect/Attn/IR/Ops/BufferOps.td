@@ -249,7 +249,8 @@ def Attn_LocalSendOp : Attn_Op<"local_send", [AttnRequiresSM<90>, AttnAsync<"kSe
   }];
 }
 
-def Attn_ScalarLoadOp : Attn_Op<"scalar_load"> {
+def Attn_ScalarLoadOp : Attn_Op<"scalar_load",
+    [DeclareOpInterfaceMethods<Attn_ElementOpInterface>]> {
   let summary = "one element of shared memory";
   let description = [{
     All executing threads read element `index` of a buffer of rank 1. The result
@@ -274,9 +275,13 @@ def Attn_ScalarLoadOp : Attn_Op<"scalar_load"> {
   let results = (outs Res<I32, "the element">:$result);
   let assemblyFormat = "$source `[` $index `]` attr-dict `:` type($source)";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::Value getHeardInteger() { return getResult(); }
+  }];
 }
 
-def Attn_ScalarStoreOp : Attn_Op<"scalar_store"> {
+def Attn_ScalarStoreOp : Attn_Op<"scalar_store",
+    [DeclareOpInterfaceMethods<Attn_ElementOpInterface>]> {
   let summary = "writes one element of shared memory";
   let description = [{
     The one thread of the `attn.elect` that it stands in writes element `index`
@@ -302,6 +307,9 @@ def Attn_ScalarStoreOp : Attn_Op<"scalar_store"> {
     Arg<I32, "which element">:$index);
   let assemblyFormat = "$value `,` $dest `[` $index `]` attr-dict `:` type($dest)";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::Value getToldInteger() { return getValue(); }
+  }];
 }
 
 def Attn_ScalarSendOp : Attn_Op<"scalar_send", [AttnRequiresSM<90>, AttnAsync<"kSends">,
@@ -361,6 +369,104 @@ def Attn_ScalarSendOp : Attn_Op<"scalar_send", [AttnRequiresSM<90>, AttnAsync<"k
     ::std::pair<::mlir::Value, ::mlir::Value> getFilledElement() {
       return {getIndex(), getValue()};
     }
+  }];
+}
+
+def Attn_ClusterRequestOp : Attn_Op<"cluster_request", [AttnRequiresSM<100>,
+    AttnAsync<"kClusterRequests">, AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<Attn_ChannelUserOpInterface,
+      ["getUsedHandle", "getFilledBytes", "setFillBarrier"]>,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "asks to take over a cluster that has not started";
+  let description = [{
+    The one thread of the `attn.elect` that it stands in asks for a cluster of the
+    launch that has not started, which then never does (PTX ISA,
+    clusterlaunchcontrol.try_cancel). The response comes as element `index` of a
+    buffer of rank 1, written through the async proxy. Who waits for its 16 bytes
+    may read it (`attn.cluster_response`). They are counted by the slot of a
+    channel whose token is given, or, below `attn-lower-channels`, by barrier
+    `which` of `barriers`.
+
+    With `ctas = n` all n CTAs of the thread's cluster get the response, and its
+    bytes count in each of them at the barrier that lies where `barriers` lies
+    here. `attn-lower-channels` sets it for a role of the cluster's leader.
+
+    Undefined behaviour: an index outside the buffer; touching the element before
+    it is complete, or while another thread may read it; a barrier that does not
+    expect the bytes; a request after one whose response said that there are no
+    clusters.
+
+    Example:
+
+    ```mlir
+    func.func @ask(%b: !attn.buffer<2xi128, #attn.rows, shared>, %i: i32, %t: !attn.token) {
+      attn.elect {
+        attn.cluster_request %b[%i] token %t : !attn.buffer<2xi128, #attn.rows, shared>
+      }
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<Attn_BufferType, "a buffer of rank 1 of i128">:$dest,
+    Arg<I32, "which element">:$index,
+    Arg<Optional<Attn_TokenType>, "the slot's token">:$token,
+    Arg<Optional<Attn_MBarriersType>, "the barriers">:$barriers,
+    Arg<Optional<I32>, "which barrier">:$which,
+    Described<OptionalAttr<I64Attr>, "CTAs of the cluster that get the response, 2 to 16: all that it has; without it this one alone">:$ctas);
+  let assemblyFormat = [{
+    $dest `[` $index `]` (`token` $token^)?
+    (`barrier` $barriers^ `[` $which `]` `:` type($barriers))? attr-dict
+    `:` type($dest)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::std::pair<::mlir::Value, ::mlir::Value> getFillBarrier() {
+      return {getBarriers(), getWhich()};
+    }
+    ::mlir::attn::SignalMask getFillTargets() {
+      return ::mlir::attn::SignalMask::get(getCtas(), false, std::nullopt);
+    }
+    ::std::pair<::mlir::Value, ::mlir::Value> getFilledElement() {
+      return {getIndex(), ::mlir::Value()};
+    }
+    bool takesTile() { return true; }
+  }];
+}
+
+def Attn_ClusterResponseOp : Attn_Op<"cluster_response", [AttnRequiresSM<100>,
+    DeclareOpInterfaceMethods<Attn_ElementOpInterface>]> {
+  let summary = "the cluster that a response gives";
+  let description = [{
+    All executing threads read element `index` of a buffer of rank 1, the response
+    to an `attn.cluster_request` (PTX ISA, clusterlaunchcontrol.query_cancel). The
+    result is the number along x of the cluster that was taken over, or `none` if
+    there was none, the same in all of them. Another request may write to the
+    element once the threads have gone through an `attn.fence.proxy_async`.
+
+    Undefined behaviour: an index outside the buffer; an element that is no
+    response; threads of a warp that have different indices.
+
+    Example:
+
+    ```mlir
+    func.func @next(%b: !attn.buffer<2xi128, #attn.rows, shared>, %i: i32, %count: i32) -> i32 {
+      %x = attn.cluster_response %b[%i] none %count : !attn.buffer<2xi128, #attn.rows, shared>
+      return %x : i32
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<Attn_BufferType, "a buffer of rank 1 of i128", [MemRead]>:$source,
+    Arg<I32, "which element">:$index,
+    Arg<I32, "the result where no cluster was taken over">:$none);
+  let results = (outs Res<I32, "the number of the cluster">:$result);
+  let assemblyFormat = [{
+    $source `[` $index `]` `none` $none attr-dict `:` type($source)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::Value getHeardInteger() { return getResult(); }
   }];
 }
 

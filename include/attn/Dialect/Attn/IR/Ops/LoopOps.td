@@ -180,6 +180,9 @@ def Attn_TileLoopOp : Attn_Op<"tile_loop", [Attn_ChannelUserOpInterface,
     - `dynamic`: C, then G more than what an atomic addition to `counter`, an i32
       in global memory, returns, until that is no tile: each CTA or cluster takes
       the next tile when it is done with its own.
+    - `clc`: C, then the numbers of clusters that have not started and that this
+      one takes over (`attn.cluster_request`), until there are none. The grid has
+      a CTA or cluster for each tile.
 
     All partitions of a kernel that loop over the same tiles meet them in the same
     order. `dynamic` has each partition that loops be a role of `channel`, whose
@@ -190,9 +193,13 @@ def Attn_TileLoopOp : Attn_Op<"tile_loop", [Attn_ChannelUserOpInterface,
     the partition has one more role, by which its threads read it, and the first
     one signals by `tx`. The counter has to hold 0 when the kernel starts, and
     holds 0 again at its end: `count` additions are made in all, of which the last
-    one wraps around.
+    one wraps around. `clc` has roles in the same way, of which the first one makes
+    the requests in front of the body, by `tx`, and the elements of `ring` are
+    responses. Each partition has a role that reads them.
 
-    Canonical form: a loop over no tiles, other than a `dynamic` one, is its
+    Undefined behaviour: `clc` in a launch with fewer CTAs or clusters than tiles.
+
+    Canonical form: a loop over no tiles, other than one with a channel, is its
     initial values.
 
     Example:
@@ -212,15 +219,15 @@ def Attn_TileLoopOp : Attn_Op<"tile_loop", [Attn_ChannelUserOpInterface,
     Arg<I32, "number of tiles">:$count,
     Described<Attn_TileSchedulerAttr, "which tiles a CTA or cluster gets, and in which order">:$scheduler,
     Arg<Optional<LLVM_PointerInAddressSpace<1>>, "dynamic: the next tile">:$counter,
-    Arg<Optional<Attn_ChannelType>, "dynamic: hands indices over">:$channel,
-    Arg<Optional<Attn_BufferType>, "dynamic: the indices">:$ring,
+    Arg<Optional<Attn_ChannelType>, "dynamic, clc: hands indices over">:$channel,
+    Arg<Optional<Attn_BufferType>, "dynamic: the indices; clc: responses">:$ring,
     Arg<Variadic<AnyType>, "initial carried values">:$inits);
   let results = (outs Res<Variadic<AnyType>, "carried values after the last tile">:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $count `scheduler` `` $scheduler
-    (`counter` $counter^ `channel` $channel `ring` $ring
-     `:` type($counter) `,` type($channel) `,` type($ring))?
+    custom<Dealer>($counter, type($counter), $channel, type($channel), $ring,
+                   type($ring))
     (`iter_args` `(` $inits^ `:` type($inits) `)`)? attr-dict-with-keyword $body
   }];
   let builders = [OpBuilder<(ins "::mlir::Value":$count,
