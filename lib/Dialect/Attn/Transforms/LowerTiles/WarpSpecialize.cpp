@@ -157,10 +157,10 @@ LogicalResult PartitionLowering::lower(WarpSpecializeOp op) {
   Block *behind = start->splitBlock(op->getIterator());
   SmallVector<Block *> blocks = dispatch(loc, start, behind, own, ranges);
   for (auto [group, block] : llvm::zip(groups, blocks)) {
-    // A partition that is the whole CTA keeps what it starts with.
+    // Partitions that ask for the same keep what they start with.
     int64_t registers = op.getRegisters()[group.first];
     OpBuilder b(block->getTerminator());
-    if (op.getPartitions().size() > 1 && registers != *launch)
+    if (op.movesRegisters() && registers != *launch)
       NVVM::SetMaxRegisterOp::create(
           b, loc, registers,
           registers > *launch ? NVVM::SetMaxRegisterAction::increase
@@ -294,7 +294,12 @@ LogicalResult PartitionLowering::lower(ElectOp op) {
   if (isPartition && grid && waitsAndLoads(op))
     return lowerElectedLoads(op, b);
   Value elected =
-      NVVM::ElectSyncOp::create(b, b.getI1Type(), /*membermask=*/Value());
+      kernel.someTargetLacks(Capability::Cluster)
+          ? arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane(),
+                                  constant(0))
+                .getResult()
+          : NVVM::ElectSyncOp::create(b, b.getI1Type(), /*membermask=*/Value())
+                .getResult();
   auto branch = scf::IfOp::create(b, elected, /*withElseRegion=*/false);
   b.setInsertionPointToStart(branch.thenBlock());
   llvm::SaveAndRestore<bool> restore(inElect, true);
