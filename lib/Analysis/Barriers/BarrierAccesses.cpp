@@ -428,6 +428,8 @@ void Machine::signalCopies(Warp &warp, const Step &step) {
   for (auto &group : warp.groups[kCopyEngine])
     handOver(group);
   handOver(warp.open[kCopyEngine]);
+  // Each thread arrives, behind what it has waited for itself.
+  barrier.gathering.cause.join(done(warp).cause);
   signal(warp, number, step.value, 0, 0, Sender::Copy);
 }
 

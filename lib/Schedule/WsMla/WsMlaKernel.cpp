@@ -237,9 +237,10 @@ void WsMlaKernel::computeSoftmax() {
           softmax.getP());
 
       Slot slot = handed.acquire();
-      LocalStoreOp::create(b, narrow, p.at(slot));
+      Value place = p.at(slot);
       LocalStoreOp::create(b, softmax.getFactor(),
-                           getRowNumbers(b, p.at(slot), factors));
+                           getRowNumbers(b, place, factors));
+      LocalStoreOp::create(b, narrow, place);
       slot.release();
       handed.advance();
     });

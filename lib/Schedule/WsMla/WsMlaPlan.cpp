@@ -28,7 +28,9 @@ int64_t attn::getRoleKeyColumns(const ProblemFacts &facts) {
 }
 
 int64_t attn::getRoleRegisters(WsMlaPlanAttr plan) {
-  return llvm::alignDown(kRegisterFile / plan.getThreads(), 8);
+  // A quarter of an SM has a quarter of the file, and 5 of the 18 warps.
+  int64_t threads = llvm::alignTo(plan.getThreads(), 32 * kWarpgroupWarps);
+  return llvm::alignDown(kRegisterFile / threads, 8);
 }
 
 ResourceSum attn::getRoleSharedBytes(const ProblemFacts &facts,

@@ -23,8 +23,9 @@ static constexpr int64_t kMostCTAsPerSM = 32;
 /// The registers that each thread of a kernel has at its start, which ptxas
 /// derives from the launch bounds (seen with ptxas 13.0): the file divided
 /// among the threads of all CTAs that the kernel promises to fit on an SM,
-/// rounded down to 8. A kernel that states no bound gets that of one CTA,
-/// because ptxas ignores setmaxnreg without any.
+/// rounded down to 8. Each quarter of an SM has a quarter of the file, so that
+/// warps count as whole warpgroups. A kernel that states no bound gets that of
+/// one CTA, because ptxas ignores setmaxnreg without any.
 static FailureOr<int64_t> getLaunchRegisters(gpu::GPUFuncOp kernel,
                                              int64_t threads) {
   StringRef maxnreg = NVVM::NVVMDialect::getMaxnregAttrName();
@@ -40,7 +41,9 @@ static FailureOr<int64_t> getLaunchRegisters(gpu::GPUFuncOp kernel,
     return kernel.emitOpError("expected '")
            << minctasm << "' from 1 to " << kMostCTAsPerSM << ", got "
            << ctas.getInt();
-  return llvm::alignDown(kRegisterFile / (threads * ctas.getInt()), 8);
+  int64_t warps = llvm::divideCeil(threads, 32) * ctas.getInt();
+  return llvm::alignDown(
+      kRegisterFile / (32 * llvm::alignTo(warps, kWarpgroupWarps)), 8);
 }
 
 namespace {
