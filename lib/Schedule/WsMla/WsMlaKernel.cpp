@@ -57,6 +57,8 @@ private:
   void forBlocks(function_ref<void(Value)> body);
   /// Returns the type of scores in the softmax's warps.
   RankedTensorType getSoftmaxScores() const;
+  /// Stores the sums `o` of a tile times `scale` of its rows.
+  void storeResults(Value o, Value scale);
   /// Returns the columns of a block of keys that are its values.
   Value getValues(Value keys) const;
 
@@ -71,6 +73,8 @@ private:
   /// rescales results, and those of a tile's last results with their channel.
   Ring q, k, s, p;
   Value factors, scales, scaled;
+  /// How the warps of the results have rows, of which each has columns.
+  DividedRows divided;
 };
 
 } // namespace
@@ -86,7 +90,11 @@ static TilePlan getTilePlan(const ProblemFacts &facts, WsMlaPlanAttr plan) {
 WsMlaKernel::WsMlaKernel(KernelContext &context, WsMlaPlanAttr plan)
     : context(context), facts(context.facts), plan(plan), b(context.b),
       control(b), tiles(context, getTilePlan(context.facts, plan)),
-      tile(tiles.tile) {
+      tile(tiles.tile),
+      divided({plan.getBlockM(),
+               MmaLayoutAttr::get(plan.getContext(), {1, kRoleResultWarps}),
+               MmaLayoutAttr::get(plan.getContext(), {1, 1},
+                                  /*copies=*/kRoleResultWarps)}) {
   tile.hasWholeMaxima = facts.hasWholeMaxima();
 }
 
@@ -127,6 +135,8 @@ void WsMlaKernel::makeRings() {
   scaled = makeChannel(
       b, "scale", /*stages=*/1,
       {{kSoftmax, SignalKind::Arrive}, {kResults, SignalKind::Arrive}});
+  if (facts.hasPartialScales())
+    divided.allocExchange(b, "units");
 }
 
 //===----------------------------------------------------------------------===//
@@ -231,10 +241,7 @@ void WsMlaKernel::computeSoftmax() {
       m = softmax.getNewM(), l = softmax.getNewL();
       largest = softmax.getNewLargest();
       Value narrow = arith::TruncFOp::create(
-          b,
-          tile.tileType({plan.getBlockM(), plan.getBlockN()},
-                        facts.elementType),
-          softmax.getP());
+          b, getSoftmaxScores().clone(facts.elementType), softmax.getP());
 
       Slot slot = handed.acquire();
       Value place = p.at(slot);
@@ -269,11 +276,9 @@ Value WsMlaKernel::getValues(Value keys) const {
 void WsMlaKernel::computeResults() {
   Pipe keys(control, k.channel, kResults), handed(control, p.channel, kResults),
       last(control, scaled, kResults);
-  MLIRContext *mlir = plan.getContext();
   int64_t rows = plan.getBlockM();
-  auto type =
-      RankedTensorType::get({rows, facts.valueDim}, b.getF32Type(),
-                            MmaLayoutAttr::get(mlir, {1, kRoleResultWarps}));
+  auto type = RankedTensorType::get({rows, facts.valueDim}, b.getF32Type(),
+                                    divided.divided);
   auto loadRows = [&](Value buffer) -> Value {
     return LocalLoadOp::create(b, tile.f32Tile({rows}), buffer);
   };
@@ -295,11 +300,19 @@ void WsMlaKernel::computeResults() {
     Value scale = loadRows(scales);
     slot.release();
     last.advance();
-    StoreResultOp::create(b, emitQuotient(tile, o, scale, ResultColumns()),
-                          emitResultView(tile, "o"), tile.row,
-                          /*scratch=*/Value(), /*map=*/Value(),
-                          /*coordinates=*/ValueRange(), plan.getEpilogue());
+    storeResults(o, scale);
   });
+}
+
+void WsMlaKernel::storeResults(Value o, Value scale) {
+  Value result =
+      facts.hasPartialScales()
+          ? emitScaledRows(tile, o, scale, /*initWeight=*/Value(), &divided)
+                .front()
+          : emitQuotient(tile, o, scale, ResultColumns());
+  StoreResultOp::create(b, result, emitResultView(tile, "o"), tile.row,
+                        /*scratch=*/Value(), /*map=*/Value(),
+                        /*coordinates=*/ValueRange(), plan.getEpilogue());
 }
 
 //===----------------------------------------------------------------------===//

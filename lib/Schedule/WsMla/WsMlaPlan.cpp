@@ -45,6 +45,8 @@ ResourceSum attn::getRoleSharedBytes(const ProblemFacts &facts,
   sum.add("p", rows * keys * bytes, plan.getPStages());
   sum.add("factor", rows * 4, plan.getPStages());
   sum.add("scale", rows * 4);
+  if (areResultsPartial(facts))
+    sum.add("units", rows * kRoleResultWarps * kRowOwners * 4);
   // A slot of k has three mbarriers, any other one two.
   sum.add("barriers", 8,
           3 * plan.getStages() +
@@ -68,8 +70,6 @@ static llvm::Error isApplicable(const ProblemFacts &facts, const TargetRow &) {
     return makeLacking(getName(), "a state to go on from ('init')");
   if (facts.cuSeqlensQ)
     return makeLacking(getName(), "packed queries");
-  if (facts.hasPartialScales())
-    return makeLacking(getName(), "partial results of f16");
   // Values are whole panels of the keys in shared memory, of which each warp of
   // the results has 8 columns or more.
   unsigned bits = facts.elementType.getIntOrFloatBitWidth();
