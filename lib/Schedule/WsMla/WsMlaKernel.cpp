@@ -30,6 +30,16 @@ static constexpr Role kLoad{"load", "load"}, kScores{"scores", "scores"},
 
 namespace {
 
+/// Columns of queries and keys that lie together: all of them, or those that
+/// are values and the rotated ones, which have tensors of their own.
+struct RoleColumns {
+  /// Memory of the queries and of the ring of keys, and the keys' tensor.
+  Value queries, keys;
+  StringRef tensor;
+  /// The first column, and how many there are.
+  int64_t first, columns;
+};
+
 class WsMlaKernel {
 public:
   WsMlaKernel(KernelContext &context, WsMlaPlanAttr plan);
@@ -38,6 +48,8 @@ public:
 private:
   /// Makes the memory and the channels.
   void makeRings();
+  /// Makes the memory of columns of queries and keys.
+  RoleColumns makeColumns(StringRef suffix, int64_t first, int64_t columns);
   /// The programs of the partitions.
   void load();
   void computeScores();
@@ -47,20 +59,21 @@ private:
   /// Makes memory for `stages` slots of a shape and a type, which `from` hands
   /// to `to`.
   Ring makeHandOver(StringRef name, int64_t stages, ArrayRef<int64_t> shape,
-                    Type type, Role from, Role to,
-                    SignalKind signal = SignalKind::Arrive);
-  /// Starts to copy the tile's queries to `slot`.
-  void copyQueries(Slot slot);
+                    Type type, Role from, Role to);
+  /// Starts to copy the tile's queries.
+  void copyQueries();
   /// Starts to copy the block of keys at `firstKey` to `slot`.
   void copyKeys(Value firstKey, Slot slot);
+  /// Returns the columns `each` of the keys in `slot`.
+  Value getKeys(const RoleColumns &each, Slot slot) const;
   /// Calls `body` with the first key of each block of the tile.
   void forBlocks(function_ref<void(Value)> body);
   /// Returns the type of scores in the softmax's warps.
   RankedTensorType getSoftmaxScores() const;
   /// Stores the sums `o` of a tile times `scale` of its rows.
   void storeResults(Value o, Value scale);
-  /// Returns the columns of a block of keys that are its values.
-  Value getValues(Value keys) const;
+  /// Returns the columns of the keys in `slot` that are their values.
+  Value getValues(Slot slot) const;
 
   KernelContext &context;
   const ProblemFacts &facts;
@@ -69,9 +82,13 @@ private:
   Control control;
   TileWalk tiles;
   AttentionTile &tile;
-  /// Queries, keys, scores and probabilities; the factors by which a block
-  /// rescales results, and those of a tile's last results with their channel.
-  Ring q, k, s, p;
+  /// Columns of queries and keys, of which the first ones have the values, and
+  /// their channels.
+  SmallVector<RoleColumns, 2> columns;
+  Value queried, keyed;
+  /// Scores and probabilities; the factors by which a block rescales results,
+  /// and those of a tile's last results with their channel.
+  Ring s, p;
   Value factors, scales, scaled;
   /// How the warps of the results have rows, of which each has columns.
   DividedRows divided;
@@ -100,32 +117,47 @@ WsMlaKernel::WsMlaKernel(KernelContext &context, WsMlaPlanAttr plan)
 
 Ring WsMlaKernel::makeHandOver(StringRef name, int64_t stages,
                                ArrayRef<int64_t> shape, Type type, Role from,
-                               Role to, SignalKind signal) {
+                               Role to) {
   SmallVector<int64_t> slots = {stages};
   llvm::append_range(slots, shape);
   Ring ring;
   ring.name = name;
   ring.buffer = tile.alloc(name, tile.bufferType(slots, type));
   ring.slotType = tile.bufferType(shape, type);
-  ring.channel =
-      makeChannel(b, name, stages, {{from, signal}, {to, SignalKind::Arrive}});
+  ring.channel = makeChannel(
+      b, name, stages, {{from, SignalKind::Arrive}, {to, SignalKind::Arrive}});
   return ring;
+}
+
+RoleColumns WsMlaKernel::makeColumns(StringRef suffix, int64_t first,
+                                     int64_t count) {
+  RoleColumns made;
+  made.first = first;
+  made.columns = count;
+  made.tensor = suffix.empty() ? "k" : "k_rope";
+  made.queries = tile.alloc(("q" + suffix).str(),
+                            tile.bufferType({plan.getBlockM(), count}));
+  made.keys =
+      tile.alloc(("k" + suffix).str(),
+                 tile.bufferType({plan.getStages(), plan.getBlockN(), count}));
+  return made;
 }
 
 void WsMlaKernel::makeRings() {
   int64_t rows = plan.getBlockM(), keys = plan.getBlockN();
-  int64_t columns = getRoleKeyColumns(facts);
+  int64_t all = getRoleKeyColumns(facts);
   Type operand = facts.elementType, f32 = b.getF32Type();
-  q = makeHandOver("q", /*stages=*/1, {rows, columns}, operand, kLoad, kScores,
-                   SignalKind::Copies);
-  k.name = "k";
-  k.buffer =
-      tile.alloc("k", tile.bufferType({plan.getStages(), keys, columns}));
-  k.slotType = tile.bufferType({keys, columns});
-  k.channel = makeChannel(b, "k", plan.getStages(),
-                          {{kLoad, SignalKind::Copies},
-                           {kScores, SignalKind::Arrive},
-                           {kResults, SignalKind::Arrive}});
+  columns.push_back(makeColumns("", 0, facts.kRope ? facts.valueDim : all));
+  if (facts.kRope)
+    columns.push_back(
+        makeColumns("_rope", facts.valueDim, all - facts.valueDim));
+  queried =
+      makeChannel(b, "q", /*stages=*/1,
+                  {{kLoad, SignalKind::Copies}, {kScores, SignalKind::Arrive}});
+  keyed = makeChannel(b, "k", plan.getStages(),
+                      {{kLoad, SignalKind::Copies},
+                       {kScores, SignalKind::Arrive},
+                       {kResults, SignalKind::Arrive}});
   s = makeHandOver("s", plan.getSStages(), {rows, keys}, f32, kScores,
                    kSoftmax);
   p = makeHandOver("p", plan.getPStages(), {rows, keys}, operand, kSoftmax,
@@ -144,10 +176,10 @@ void WsMlaKernel::makeRings() {
 //===----------------------------------------------------------------------===//
 
 void WsMlaKernel::load() {
-  Pipe queries(control, q.channel, kLoad), keys(control, k.channel, kLoad);
+  Pipe queries(control, queried, kLoad), keys(control, keyed, kLoad);
   tiles.forTiles(control, [&] {
     Slot slot = queries.acquire();
-    copyQueries(slot);
+    copyQueries();
     slot.release();
     queries.advance();
 
@@ -161,14 +193,20 @@ void WsMlaKernel::load() {
   });
 }
 
-void WsMlaKernel::copyQueries(Slot slot) {
-  CpAsyncOp::create(b, emitQueryView(tile), tile.row, q.at(slot),
-                    /*in_bounds=*/UnitAttr());
+void WsMlaKernel::copyQueries() {
+  for (const RoleColumns &each : columns)
+    CpAsyncOp::create(b, emitQueryView(tile, each.first, each.columns),
+                      tile.row, each.queries, /*in_bounds=*/UnitAttr());
 }
 
 void WsMlaKernel::copyKeys(Value firstKey, Slot slot) {
-  CpAsyncOp::create(b, tile.source->emitView("k", tile.at), firstKey,
-                    k.at(slot), /*in_bounds=*/UnitAttr());
+  for (const RoleColumns &each : columns)
+    CpAsyncOp::create(b, tile.source->emitView(each.tensor, tile.at), firstKey,
+                      getKeys(each, slot), /*in_bounds=*/UnitAttr());
+}
+
+Value WsMlaKernel::getKeys(const RoleColumns &each, Slot slot) const {
+  return slot.in(each.keys, tile.bufferType({plan.getBlockN(), each.columns}));
 }
 
 //===----------------------------------------------------------------------===//
@@ -176,7 +214,7 @@ void WsMlaKernel::copyKeys(Value firstKey, Slot slot) {
 //===----------------------------------------------------------------------===//
 
 void WsMlaKernel::computeScores() {
-  Pipe queries(control, q.channel, kScores), keys(control, k.channel, kScores),
+  Pipe queries(control, queried, kScores), keys(control, keyed, kScores),
       scores(control, s.channel, kScores);
   MLIRContext *mlir = plan.getContext();
   auto type = RankedTensorType::get(
@@ -184,14 +222,15 @@ void WsMlaKernel::computeScores() {
       MmaLayoutAttr::get(mlir, getScoreGrid(plan)));
   tiles.forTiles(control, [&] {
     Slot query = queries.acquire();
-    Value queryTile = q.at(query);
     forBlocks([&](Value) {
       Slot key = keys.acquire();
-      Value transposed = TransposeOp::create(
-          b, tile.bufferType({getRoleKeyColumns(facts), plan.getBlockN()}),
-          k.at(key));
-      Value product =
-          MmaOp::create(b, type, queryTile, transposed, tile.splat(type, 0));
+      Value product = tile.splat(type, 0);
+      for (const RoleColumns &each : columns) {
+        Value transposed = TransposeOp::create(
+            b, tile.bufferType({each.columns, plan.getBlockN()}),
+            getKeys(each, key));
+        product = MmaOp::create(b, type, each.queries, transposed, product);
+      }
       key.release();
       keys.advance();
 
@@ -264,7 +303,11 @@ void WsMlaKernel::computeSoftmax() {
   });
 }
 
-Value WsMlaKernel::getValues(Value keys) const {
+Value WsMlaKernel::getValues(Slot slot) const {
+  Value keys = getKeys(columns.front(), slot);
+  // Where rotated columns lie apart, all others are values.
+  if (facts.kRope)
+    return keys;
   auto type = cast<BufferType>(keys.getType());
   return ReinterpretOp::create(
       b,
@@ -274,7 +317,7 @@ Value WsMlaKernel::getValues(Value keys) const {
 }
 
 void WsMlaKernel::computeResults() {
-  Pipe keys(control, k.channel, kResults), handed(control, p.channel, kResults),
+  Pipe keys(control, keyed, kResults), handed(control, p.channel, kResults),
       last(control, scaled, kResults);
   int64_t rows = plan.getBlockM();
   auto type = RankedTensorType::get({rows, facts.valueDim}, b.getF32Type(),
@@ -290,7 +333,7 @@ void WsMlaKernel::computeResults() {
                           o.get())
               .front();
       Slot key = keys.acquire();
-      o = MmaOp::create(b, type, p.at(block), getValues(k.at(key)), o.get());
+      o = MmaOp::create(b, type, p.at(block), getValues(key), o.get());
       key.release();
       keys.advance();
       block.release();

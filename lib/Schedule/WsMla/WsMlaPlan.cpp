@@ -63,18 +63,15 @@ static llvm::Error isApplicable(const ProblemFacts &facts, const TargetRow &) {
   parts.mostColumns = kMostColumns;
   if (llvm::Error error = checkCopied(getName(), facts, parts))
     return error;
-  if (facts.kRope || facts.qRope)
-    return makeLacking(getName(),
-                       "rotated columns in tensors of their own ('rope')");
   if (facts.initLse)
     return makeLacking(getName(), "a state to go on from ('init')");
-  if (facts.cuSeqlensQ)
-    return makeLacking(getName(), "packed queries");
   // Values are whole panels of the keys in shared memory, of which each warp of
   // the results has 8 columns or more.
   unsigned bits = facts.elementType.getIntOrFloatBitWidth();
   int64_t panel = SharedLayout::chooseSpan(facts.headDim, bits) * 8 / bits;
   int64_t step = std::max(panel, 8 * kRoleResultWarps);
+  if (facts.kRope)
+    step = 8 * kRoleResultWarps;
   if (facts.headDim % 16 != 0 || facts.valueDim % step != 0)
     return makeUnsupported(
         getName(),
