@@ -6,7 +6,7 @@ import re
 SYNC = re.compile(
     r"^\s*(?:%\S+ = )?(attn\.mbarrier\.(?:wait|arrive|expect_tx|init|fence_init)|attn\.fence\.proxy_async"
     r"|attn\.named_barrier|attn\.team_barrier|attn\.cluster_barrier|attn\.turn\.\w+|attn\.wgmma\.wait|attn\.tma\.wait"
-    r"|attn\.tma\.commit|attn\.cp_async\.(?:wait|commit)|gpu\.barrier|attn\.tcgen05\.(?:commit|fence)"
+    r"|attn\.tma\.commit|attn\.cp_async\.(?:wait|commit|arrive)|gpu\.barrier|attn\.tcgen05\.(?:commit|fence)"
     r"|attn\.tmem\.(?:wait|store_wait|reserve|dealloc))\b"
 )
 ACCESS = re.compile(
@@ -97,7 +97,8 @@ def changes_of(line: str, size: int) -> list[tuple[str, list[str]]]:
             found.append((name, [changed]))
     if "parity" in line and (lines := with_operand(line, r"parity (%\w+)", XOR)):
         found.append(("other parity", lines))
-    if ("mbarrier." in line or "tcgen05.commit" in line) and (lines := with_operand(line, r"\[(%\w+)\]", ZERO)):
+    signals = re.search(r"mbarrier\.|tcgen05\.commit|cp_async\.arrive", line)
+    if signals and (lines := with_operand(line, r"\[(%\w+)\]", ZERO)):
         found.append(("slot 0", lines))
     return found + cluster_changes(line, size)
 

@@ -47,6 +47,8 @@ STANDARD = (
     "--q=1x1x100x264xf16 --kv-len=200 --chip=sm_90a --schedule=ws_columns --causal",
     "--q=1x2x4x64xf16 --kv-len=600 --chip=sm_80 --schedule=decode",
     "--q=1x16x1x96xf16 --rope-dim=32 --kv-len=70 --chip=sm_90a",
+    "--q=1x16x1x128xf16 --rope-dim=64 --kv-len=100 --chip=sm_80 --schedule=ws_mla "
+    "--set=block_m=32,block_n=16,stages=2",
     "--q=1x1x70x320xf16 --kv-len=150 --chip=sm_80 --schedule=tiled_d --causal "
     "--set=block_m=32,block_n=32,warps_m=2,warps_n=2,slice=64,stages=3",
 )

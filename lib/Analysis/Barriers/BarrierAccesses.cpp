@@ -408,6 +408,31 @@ void Machine::finishAccess(Warp &warp, uint32_t event, unsigned engine) {
     (access->isTensor ? knows.tensor : knows.async).set(event);
 }
 
+/// All copies of the warp that nothing has waited for are complete when the
+/// phase is. They are in no group that the warp could wait for any more.
+void Machine::signalCopies(Warp &warp, const Step &step) {
+  uint32_t index = 0;
+  if (!getBarrier(warp, step, index))
+    return;
+  uint32_t number = warp.cta * perCta + index;
+  if (!isUsable(warp, number))
+    return;
+  Barrier &barrier = barriers[number];
+  auto handOver = [&](auto &events) {
+    for (uint32_t event : events) {
+      barrier.gathering.generic.set(event);
+      barrier.gathering.cause.set(event);
+    }
+    events.clear();
+  };
+  for (auto &group : warp.groups[kCopyEngine])
+    handOver(group);
+  handOver(warp.open[kCopyEngine]);
+  // Each thread arrives, behind what it has waited for itself.
+  barrier.gathering.cause.join(done(warp).cause);
+  signal(warp, number, step.value, 0, 0, Sender::Copy);
+}
+
 void Machine::reportInFlight(const Warp &warp, unsigned engine) {
   SmallVector<uint32_t> left(warp.open[engine].begin(),
                              warp.open[engine].end());

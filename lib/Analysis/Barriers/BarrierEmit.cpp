@@ -535,11 +535,12 @@ void Compiler::emitProduct(Operation *op) {
     step.args = {slotOf(condition)};
 }
 
-/// A signal behind the products of the one thread that executes the op.
+/// A signal behind the products or copies of the threads that execute the op.
 void Compiler::emitCommit(CommitOpInterface op) {
   auto [barriers, index] = op.getCommitBarrier();
-  assert(&op.getCommittedEngine() == &kTensorProducts &&
-         "one engine has commits that signal");
+  const AsyncEngine *engine = &op.getCommittedEngine();
+  assert((engine == &kTensorProducts || engine == &kCopyGroups) &&
+         "two engines have commits that signal");
   if (!arrays.contains(barriers))
     return fail(op, "its mbarriers do not come from an attn.mbarrier.alloc");
   Step &step = emit(Code::Signal, op);
@@ -547,6 +548,8 @@ void Compiler::emitCommit(CommitOpInterface op) {
   step.index = slotOf(index);
   step.ctas = op.countCommitCTAs();
   step.where = op.getCommitTargets();
+  step.value = op.countCommitArrivals();
+  step.flag = engine == &kCopyGroups;
   if (step.ctas > program.cluster)
     fail(op, "it signals to more CTAs than the cluster has");
 }

@@ -313,7 +313,10 @@ bool Machine::execute(Warp &warp, const Step &step) {
     startProduct(warp, step);
     break;
   case Code::Signal:
-    signalProducts(warp, step);
+    if (step.flag)
+      signalCopies(warp, step);
+    else
+      signalProducts(warp, step);
     break;
   case Code::Access:
     accessAll(warp, step);

@@ -393,6 +393,7 @@ private:
   void writeTensor(Warp &warp, const Access &made);
   void startProduct(Warp &warp, const Step &step);
   void signalProducts(Warp &warp, const Step &step);
+  void signalCopies(Warp &warp, const Step &step);
   bool knowsTensor(const Warp &warp, const Access &earlier, const Access &made);
 
   /// Whether one of its threads may be elected: the first warp of a partition,

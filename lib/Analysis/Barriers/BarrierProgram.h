@@ -59,7 +59,7 @@ enum class Code : uint8_t {
   Commit,      ///< closes a group
   Await,       ///< waits for groups; args are results that have to be complete
   Product,     ///< accesses of the thread's products, which end in their order
-  Signal,      ///< arrives at an mbarrier when these products are complete
+  Signal,      ///< `value` arrivals when these products are complete, or copies
   ReadWord,    ///< dst = a word of shared memory
   Use,         ///< takes registers of loads [first, last) of `usedLoads`
   Publish,     ///< what the warp has stored to global memory has to be there
@@ -98,7 +98,8 @@ struct Step {
   /// a counter of trips begins. Of elections and barriers: each warpgroup by
   /// itself. Of issues: the group is closed. Of fills: by all warps of a
   /// partition, in the other CTA. Of waits for stores: only until they have
-  /// read. Of initialisations: a fence stands behind them.
+  /// read. Of initialisations: a fence stands behind them. Of signals: of
+  /// copies.
   bool flag = false;
   /// Marks a computation that says where a tile is and not how long it takes:
   /// its outcome has a name, of which is known what it lies between.

@@ -314,7 +314,8 @@ void Machine::signalProducts(Warp &warp, const Step &step) {
         uint32_t number = cta * perCta + index;
         if (!isUsable(warp, number))
           return false;
-        uint32_t event = signal(warp, number, 1, 0, 0, Sender::Products);
+        uint32_t event =
+            signal(warp, number, step.value, 0, 0, Sender::Products);
         if (event == 0)
           return false;
         EventSet &earlier =

@@ -334,6 +334,15 @@ LogicalResult ChannelAnalysis::checkRelease(ChannelUserOpInterface op) {
     return failure();
   if (owner->getSignal().awaitsProducts && failed(checkCommit(op)))
     return failure();
+  if (auto elect = op->getParentOfType<ElectOp>();
+      elect && owner->getSignal().awaitsCopies) {
+    InFlightDiagnostic diag = op->emitOpError("expected all threads of ")
+                              << describe(*owner)
+                              << ", each of which signals for its own copies, "
+                              << "got one";
+    diag.attachNote(elect.getLoc()) << "it stands in this attn.elect";
+    return diag;
+  }
   return countRelease(op);
 }
 

@@ -32,7 +32,7 @@ LogicalResult ChannelAnalysis::countRelease(ChannelUserOpInterface op) {
   }
   // A part of each warpgroup is released by that one's warps.
   int64_t warps = each ? kWarpgroupWarps : parent.getWarps()[index];
-  int64_t count = warps;
+  int64_t count = warps * owner.getSignal().warpArrivals;
   if (auto elect = op->getParentOfType<ElectOp>())
     count = elect.getEachWarpgroup() ? warps / kWarpgroupWarps : 1;
   if (participant.release && participant.count != count) {
@@ -105,7 +105,8 @@ ChannelInfo::findUncounted(ChannelCreateOp channel) const {
     bool isOfSome = roles[role].isLeader() && target != SignalMask::own() &&
                     target != SignalMask::all();
     bool isOfOther = (target.getClear() & ranks) != 0;
-    if ((signal.awaitsProducts && (!isOwn || isOfOther)) ||
+    if ((signal.awaitsCopies && !isOwn) ||
+        (signal.awaitsProducts && (!isOwn || isOfOther)) ||
         (signal.countsBytes && (isOwn ? isOfSome : !atLeaderOfPair)))
       return role;
   }

@@ -331,6 +331,15 @@ void LicenceCheck::visitUser(ChannelUserOpInterface op, LicenceState &state) {
   }
 }
 
+/// Forgets the copies to the slot of `grant`, whose end its release tells.
+static void forgetCopies(LicenceState &state, unsigned grant) {
+  for (Group &group : state.groups)
+    if (group.engine == &kCopyGroups)
+      llvm::erase_if(group.accesses, [grant](const auto &access) {
+        return access.first == grant;
+      });
+}
+
 void LicenceCheck::visitRelease(ChannelUserOpInterface op,
                                 LicenceState &state) {
   Value token = op.getUsedHandle()->get();
@@ -342,6 +351,10 @@ void LicenceCheck::visitRelease(ChannelUserOpInterface op,
     of.released = op;
     if (of.held != 0 || signal.countsBytes || signal.awaitsProducts)
       continue;
+    if (signal.awaitsCopies) {
+      forgetCopies(state, grant);
+      continue;
+    }
     for (const Group &group : state.groups)
       for (auto [accessed, access] : group.accesses) {
         if (accessed != grant)

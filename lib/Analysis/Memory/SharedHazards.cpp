@@ -250,7 +250,27 @@ static bool touchesShared(Operation *op) {
       .wasInterrupted();
 }
 
+/// True for a signal that comes when the copies before it have ended: who waits
+/// for it waits for them.
+static bool signalsCopies(Operation &op) {
+  if (auto commit = dyn_cast<CommitOpInterface>(op))
+    return &commit.getCommittedEngine() == &kCopyGroups;
+  auto release = dyn_cast<ChannelUserOpInterface>(op);
+  if (!release || release.getChannelUse() != ChannelUse::Release)
+    return false;
+  auto channel = release.getUsedChannel().getDefiningOp<ChannelCreateOp>();
+  std::optional<unsigned> role =
+      channel ? channel.findRole(release.getUsedRole()) : std::nullopt;
+  return role &&
+         getChannelSignal(channel.getRole(*role).getSignal()).awaitsCopies;
+}
+
 HazardFinder::Result HazardFinder::visit(Operation &op, State &state) {
+  if (signalsCopies(op)) {
+    commit(state, kCopyGroups);
+    await(state, kCopyGroups, /*pending=*/0);
+    return {std::nullopt};
+  }
   if (isa<gpu::BarrierOp, TileArriveOp, ClusterBarrierOp, NamedBarrierOp,
           TeamBarrierOp>(op))
     return visitBarrier(op, state);

@@ -33,6 +33,13 @@ public:
                  const TargetRow &target) const override;
 };
 
+/// Offers no plan of ws_mla: who asks for them by name gets them.
+class UnofferedWsMlaModel : public WsMlaModel {
+public:
+  bool isOffered(const ProblemFacts &facts,
+                 const TargetRow &target) const override;
+};
+
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_PLANNER_MODELS_MODELS_H

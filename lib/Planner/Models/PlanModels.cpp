@@ -13,6 +13,9 @@ const PlanModel &attn::getPlanModel(const Schedule &schedule) {
   static const OfferedTiledDModel tiledD;
   if (&schedule == &getTiledDSchedule())
     return tiledD;
+  static const UnofferedWsMlaModel wsMla;
+  if (&schedule == &getWsMlaSchedule())
+    return wsMla;
 #define ATTN_SCHEDULE(name)                                                    \
   static const name##Model model##name;                                        \
   if (&schedule == &get##name##Schedule())                                     \

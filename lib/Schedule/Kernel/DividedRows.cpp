@@ -12,6 +12,17 @@ RankedTensorType DividedRows::getPartialType() const {
                                PartialLayoutAttr::get(context, divided));
 }
 
+void DividedRows::allocExchange(ImplicitLocOpBuilder &b, StringRef name) {
+  RankedTensorType type = getPartialType();
+  auto layout = SwizzledLayoutAttr::get(
+      b.getContext(), SharedLayout::chooseSpan(type.getShape()[1], 32));
+  exchange = AllocOp::create(
+      b,
+      BufferType::get(b.getContext(), type.getShape(), b.getF32Type(), layout,
+                      MemorySpace::Shared),
+      b.getStringAttr(name), IntegerAttr(), StringAttr());
+}
+
 Value DividedRows::gather(ImplicitLocOpBuilder &b, Value partial) const {
   auto type = cast<RankedTensorType>(partial.getType());
   RankedTensorType shared =

@@ -240,14 +240,9 @@ void RingMaker::makeHandOvers() {
   rings.scales = tile.alloc("scale", rows);
   if (!facts.hasPartialScales())
     return;
-  MLIRContext *mlir = plan.getContext();
-  RankedTensorType type =
-      getLatentResultRows(plan, /*units=*/Value()).getPartialType();
-  auto layout = SwizzledLayoutAttr::get(
-      mlir, SharedLayout::chooseSpan(type.getShape()[1], 32));
-  rings.units = tile.alloc("units", BufferType::get(mlir, type.getShape(),
-                                                    tile.b.getF32Type(), layout,
-                                                    MemorySpace::Shared));
+  DividedRows divided = getLatentResultRows(plan, /*units=*/Value());
+  divided.allocExchange(tile.b, "units");
+  rings.units = divided.exchange;
 }
 
 void RingMaker::reportCopies() {

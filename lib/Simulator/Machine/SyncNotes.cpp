@@ -149,6 +149,12 @@ bool Notes::takeGroup() {
                                         : -1;
   if (engine < 0)
     return false;
+  if (starts("cp.async.mbarrier.arrive")) {
+    unsigned first = llvm::countr_zero(x.active);
+    add(SyncStep::Event,
+        llvm::formatv("signal +{0}", find(I.ops[0], I.imm, first).first));
+    return true;
+  }
   if (I.text.contains("commit_group"))
     add(SyncStep::Event, llvm::formatv("commit {0}", engine));
   else if (I.text.contains("wait_group") || I.text.contains("wait_all"))

@@ -72,7 +72,7 @@ gpu.module @m {
     attn.warp_specialize
     partition "a" warps 4 tiles [4, 1] registers 128 {
     }
-    partition "b" warps 2 registers 128 {
+    partition "b" warps 2 registers 64 {
     }
     gpu.return
   }

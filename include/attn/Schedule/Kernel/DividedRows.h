@@ -22,6 +22,8 @@ struct DividedRows {
   RankedTensorType getSharedType(int64_t columns, Type element) const {
     return RankedTensorType::get({rows, columns}, element, shared);
   }
+  /// Allocates shared memory for `exchange`, and sets it.
+  void allocExchange(ImplicitLocOpBuilder &b, StringRef name);
   /// The parts of row values that a row's warps have, in all of them.
   Value gather(ImplicitLocOpBuilder &b, Value partial) const;
   /// Row values where divided accumulators have their rows.

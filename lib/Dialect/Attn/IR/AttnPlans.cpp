@@ -343,6 +343,31 @@ LogicalResult MlaPlanAttr::verify(EmitErrorFn emitError, const Parameters &p) {
   return success();
 }
 
+int64_t WsMlaPlanAttr::getThreads() const {
+  // 4 load, 4 have the scores, 2 the softmax and 8 the results.
+  return 32 * (4 + 4 + 2 + 8);
+}
+
+LogicalResult WsMlaPlanAttr::verify(EmitErrorFn emitError,
+                                    const Parameters &p) {
+  if (p.blockM != 16 && p.blockM != 32 && p.blockM != 64)
+    return emitError() << "expected block_m to be 16, 32 or 64, got "
+                       << p.blockM;
+  // Four warps share out 16 rows by their keys, 8 for each or more.
+  int64_t step = p.blockM == 16 ? 32 : 16;
+  if (p.blockN < step || p.blockN > 128 || p.blockN % step != 0)
+    return emitError() << "expected block_n to be a multiple of " << step
+                       << " up to 128 with block_m = " << p.blockM << ", got "
+                       << p.blockN;
+  if (p.stages < 1 || p.stages > 8)
+    return emitError() << "expected stages from 1 to 8, got " << p.stages;
+  for (auto [name, stages] :
+       {std::pair("s_stages", p.sStages), std::pair("p_stages", p.pStages)})
+    if (stages != 1 && stages != 2)
+      return emitError() << "expected " << name << " of 1 or 2, got " << stages;
+  return success();
+}
+
 int64_t TiledDPlanAttr::getThreads() const {
   return 32 * getWarpsM() * getWarpsN();
 }

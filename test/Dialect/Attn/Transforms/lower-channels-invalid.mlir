@@ -1012,3 +1012,27 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @copies_of_one_thread() kernel {
+    %k = attn.channel.create {name = "k", roles = [#attn.role<"load", copies>, #attn.role<"read", arrive>]} : !attn.channel<1>
+    attn.warp_specialize
+    partition "read" warps 4 tiles [4, 1] registers 96 {
+      %c = attn.cursor.start %k as "read" : !attn.channel<1>
+      %i, %t = attn.channel.acquire %k[%c] as "read" : !attn.channel<1>
+      attn.channel.release %k, %t as "read" : !attn.channel<1>
+    }
+    partition "load" warps 2 registers 96 {
+      // expected-note@below {{it stands in this attn.elect}}
+      attn.elect {
+        %c = attn.cursor.start %k as "load" : !attn.channel<1>
+        %i, %t = attn.channel.acquire %k[%c] as "load" : !attn.channel<1>
+        // expected-error@below {{expected all threads of role 'load' of channel 'k', each of which signals for its own copies, got one}}
+        attn.channel.release %k, %t as "load" : !attn.channel<1>
+      }
+    }
+    gpu.return
+  }
+}

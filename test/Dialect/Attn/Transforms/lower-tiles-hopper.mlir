@@ -534,7 +534,9 @@ gpu.module @words [#attn.target<chip = "sm_90a">, #attn.target<chip = "sm_89">] 
     attn.local_transpose %v, %vt : !attn.buffer<64x64xf8E4M3FN, #span64, shared>, !attn.buffer<64x64xf8E4M3FN, #span64, shared>
     gpu.return
   }
+}
 
+gpu.module @groups [#attn.target<chip = "sm_90a">] {
   // One thread of each warpgroup, whose barrier and rows follow from its number.
   // CHECK-LABEL: gpu.func @warpgroups
   // CHECK: %[[OWN:.*]] = nvvm.shfl.sync idx

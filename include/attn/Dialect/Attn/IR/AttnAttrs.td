@@ -533,11 +533,14 @@ def Attn_RoleAttr : Attn_Attr<"Role", "role"> {
       have arrived;
     - `commit`: the slot is complete when the products that the releasing thread
       has started are (`attn.tcgen05.commit`). One thread of each participant
-      releases, the one that started the products.
+      releases, the one that started the products;
+    - `copies`: the slot is complete when all copies are that the threads of the
+      participants started before they released it (`attn.cp_async.arrive`). They go
+      on without waiting.
 
     Example: `#attn.role<"producer", tx>`, `#attn.role<"loader" in ["consumer"], tx>`,
     `#attn.role<"softmax", arrive, parts = ["front", "back"]>`,
-    `#attn.role<"mma", commit>`.
+    `#attn.role<"mma", commit>`, `#attn.role<"load", copies>`.
   }];
   let parameters = (ins
     StringRefParameter<"its name in the channel">:$name,

@@ -95,7 +95,8 @@ def Attn_SignalKind : Attn_I32Enum<"SignalKind",
     "how a role says that it is done with a slot", [
   I32EnumAttrCase<"Arrive", 0, "arrive">,
   I32EnumAttrCase<"Tx", 1, "tx">,
-  I32EnumAttrCase<"Commit", 2, "commit">]>;
+  I32EnumAttrCase<"Commit", 2, "commit">,
+  I32EnumAttrCase<"Copies", 3, "copies">]>;
 
 def Attn_TensorFence : Attn_I32Enum<"TensorFence",
     "which side of a signal a fence of tensor memory stands on", [

@@ -94,8 +94,9 @@ def Attn_CommitOpInterface : OpInterface<"CommitOpInterface"> {
   let cppNamespace = "::mlir::attn";
   let description = [{
     A signal that comes when the asynchronous accesses that the executing thread
-    has started through one engine are complete: an mbarrier gets one arrival.
-    Accesses and commits of a thread end in the order of their ops.
+    has started through one engine are complete: an mbarrier gets an arrival of
+    each thread that executes it. Commits of a thread arrive in the order of their
+    ops.
   }];
   let methods = [
     InterfaceMethod<"Returns what carries out the accesses.",
@@ -106,6 +107,8 @@ def Attn_CommitOpInterface : OpInterface<"CommitOpInterface"> {
       Returns the number of CTAs of the cluster in which that barrier is signalled;
       one is the own CTA.
     }], "int64_t", "countCommitCTAs", (ins), "", "return 1;">,
+    InterfaceMethod<"Returns the arrivals of a warp that executes it.",
+      "int64_t", "countCommitArrivals", (ins), "", "return 1;">,
     InterfaceMethod<"Returns which CTAs of the cluster these are.",
       "::mlir::attn::SignalMask", "getCommitTargets", (ins), "",
       "return ::mlir::attn::SignalMask::own();">,

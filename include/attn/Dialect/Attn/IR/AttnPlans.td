@@ -385,6 +385,33 @@ def Attn_MlaPlanAttr : Attn_Plan<Attn_Dialect, "MlaPlan", "mla", "mla", (ins
   }];
 }
 
+def Attn_WsMlaPlanAttr : Attn_Plan<Attn_Dialect, "WsMlaPlan", "ws_mla", "ws_mla", (ins
+    Attn_PlanInt<32, "Query rows of a tile: 16, 32 or 64">:$block_m,
+    Attn_PlanInt<32,
+      "Keys of a block, a multiple of 16, and of 32 with `block_m = 16`, up to 128">:$block_n,
+    Attn_PlanInt<2, "Slots of the ring of keys, whose first columns are the values, 1 to 8">:$stages,
+    Attn_PlanInt<1,
+      "Slots in which scores are handed to the softmax, 1 or 2: with 2 the products "
+      "of the next block start before the softmax has read this one's">:$s_stages,
+    Attn_PlanInt<1,
+      "Slots in which probabilities are handed to the results, 1 or 2: with 2 the "
+      "softmax of the next block starts before the results have read this one's">:$p_stages,
+    Attn_PlanEnum<Attn_SoftmaxPolicy, "exact",
+      "How the running maximum of the online softmax is kept">:$softmax,
+    Attn_PlanEnum<Attn_EpilogueKind, "auto",
+      "How results leave the kernel. Not `tma` or `staged`">:$epilogue)> {
+  let description = [{
+    Latent attention as in `#attn.mla`, by warps of unlike roles, without wgmma or
+    TMA: of the 18 warps of a CTA four copy keys by cp.async, four multiply them with
+    the queries, two compute the softmax, and eight hold the results, an eighth of
+    their columns each. Scores and probabilities pass through shared memory. All
+    heads of a query are rows. A thread has as many registers as the file holds for
+    all of them, whatever its role is.
+
+    Example: `#attn.ws_mla<block_m = 64, block_n = 64>`.
+  }];
+}
+
 def Attn_TiledDPlanAttr : Attn_Plan<Attn_Dialect, "TiledDPlan", "tiled_d", "tiled_d", (ins
     Attn_PlanInt<64, "Query rows of a CTA, a multiple of 16 warps_m up to 128">:$block_m,
     Attn_PlanInt<32, "Keys of a block, a multiple of 16 and of 8 warps_n up to 128">:$block_n,

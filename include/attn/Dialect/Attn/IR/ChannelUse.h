@@ -39,15 +39,21 @@ enum class ChannelUse {
 
 /// What a role's signal is for the mbarrier that counts it.
 struct ChannelSignal {
-  /// Arrivals that complete a phase; 0 if as many as threads come to the
-  /// releases, one of each warp or the elected ones.
+  /// The least compute capability that has it, 80 for sm_80.
+  int minimumSM;
+  /// Arrivals that complete a phase; 0 if as many as come of the releases:
+  /// `warpArrivals` of each warp, or one of each elected thread.
   int64_t arrivals;
+  int64_t warpArrivals;
   /// True if an acquire announces the bytes of the fills started with its
   /// token, which complete the phase.
   bool countsBytes;
   /// True if the signal comes behind the products that the releasing thread has
   /// started.
   bool awaitsProducts;
+  /// True if the signal comes behind the copies that the releasing threads have
+  /// started in groups.
+  bool awaitsCopies;
   /// Makes the signal where a release stands, at barrier `index` of `barriers`:
   /// in this CTA, in all of `ctas` if not null, or with `leader` in the
   /// cluster's first one; of these CTAs' ranks only `bits` differ, if not null.

@@ -38,6 +38,20 @@ LogicalResult MBarrierExpectTxOp::verify() {
                       getRankBits());
 }
 
+int MBarrierArriveOp::getMinimumSM() {
+  return getCtas() || getLeader() ? 90 : 80;
+}
+
+const AsyncEngine &CpAsyncArriveOp::getCommittedEngine() { return kCopyGroups; }
+
+std::pair<Value, Value> CpAsyncArriveOp::getCommitBarrier() {
+  return {getBarriers(), getIndex()};
+}
+
+int64_t CpAsyncArriveOp::countCommitArrivals() { return 32; }
+
+int MBarrierWaitOp::getMinimumSM() { return getCluster() ? 90 : 80; }
+
 LogicalResult MBarrierArriveOp::verify() {
   return verifySignal(*this, getBarriers(), getCtas(), getLeader(),
                       getRankBits());

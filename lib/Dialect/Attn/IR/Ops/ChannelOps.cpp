@@ -11,25 +11,53 @@ using namespace mlir::attn;
 
 const ChannelSignal &attn::getChannelSignal(SignalKind kind) {
   static const ChannelSignal arrive = {
-      /*arrivals=*/0, /*countsBytes=*/false, /*awaitsProducts=*/false,
+      /*minimumSM=*/80,
+      /*arrivals=*/0,
+      /*warpArrivals=*/1,
+      /*countsBytes=*/false,
+      /*awaitsProducts=*/false,
+      /*awaitsCopies=*/false,
       [](OpBuilder &builder, Location loc, Value barriers, Value index,
          IntegerAttr ctas, bool leader, IntegerAttr bits, bool /*pair*/) {
         MBarrierArriveOp::create(builder, loc, barriers, index, ctas, leader,
                                  bits);
       }};
   // The thread that announces the bytes arrives.
-  static const ChannelSignal tx = {/*arrivals=*/1, /*countsBytes=*/true,
-                                   /*awaitsProducts=*/false,
-                                   /*emitRelease=*/nullptr};
+  static const ChannelSignal tx = {
+      /*minimumSM=*/90,       /*arrivals=*/1,
+      /*warpArrivals=*/0,
+      /*countsBytes=*/true,   /*awaitsProducts=*/false,
+      /*awaitsCopies=*/false,
+      /*emitRelease=*/nullptr};
   static const ChannelSignal commit = {
-      /*arrivals=*/1, /*countsBytes=*/false, /*awaitsProducts=*/true,
+      /*minimumSM=*/100,
+      /*arrivals=*/1,
+      /*warpArrivals=*/0,
+      /*countsBytes=*/false,
+      /*awaitsProducts=*/true,
+      /*awaitsCopies=*/false,
       [](OpBuilder &builder, Location loc, Value barriers, Value index,
          IntegerAttr ctas, bool leader, IntegerAttr bits, bool pair) {
         assert(!leader && "refused by the analysis of channels");
         Tcgen05CommitOp::create(builder, loc, barriers, index, ctas, pair,
                                 bits);
       }};
+  // Each thread arrives for its own copies.
+  static const ChannelSignal copies = {
+      /*minimumSM=*/80,
+      /*arrivals=*/0,
+      /*warpArrivals=*/32,
+      /*countsBytes=*/false,
+      /*awaitsProducts=*/false,
+      /*awaitsCopies=*/true,
+      [](OpBuilder &builder, Location loc, Value barriers, Value index,
+         IntegerAttr ctas, bool leader, IntegerAttr /*bits*/, bool /*pair*/) {
+        assert(!ctas && !leader && "refused by the analysis of channels");
+        CpAsyncArriveOp::create(builder, loc, barriers, index);
+      }};
   switch (kind) {
+  case SignalKind::Copies:
+    return copies;
   case SignalKind::Arrive:
     return arrive;
   case SignalKind::Tx:
@@ -43,6 +71,13 @@ const ChannelSignal &attn::getChannelSignal(SignalKind kind) {
 //===----------------------------------------------------------------------===//
 // Channels
 //===----------------------------------------------------------------------===//
+
+int ChannelCreateOp::getMinimumSM() {
+  int least = 80;
+  for (auto role : getRoles().getAsRange<RoleAttr>())
+    least = std::max(least, getChannelSignal(role.getSignal()).minimumSM);
+  return least;
+}
 
 LogicalResult ChannelCreateOp::verify() {
   if (getRoles().size() < 2)

@@ -65,6 +65,12 @@ void WarpSpecializeOp::print(OpAsmPrinter &printer) {
   }
 }
 
+bool WarpSpecializeOp::movesRegisters() {
+  return getWarps().size() > 1 && !llvm::all_equal(getRegisters());
+}
+
+int WarpSpecializeOp::getMinimumSM() { return movesRegisters() ? 90 : 80; }
+
 std::optional<unsigned> WarpSpecializeOp::findPartition(StringRef name) {
   for (auto [index, other] :
        llvm::enumerate(getNames().getAsValueRange<StringAttr>()))
@@ -142,7 +148,7 @@ static LogicalResult verifyWarpgroups(WarpSpecializeOp op) {
                          cast<StringAttr>(op.getNames()[index]).getValue(),
                          warps, registers);
   }
-  if (op.getTotalWarps() % kWarpgroupWarps != 0)
+  if (op.movesRegisters() && op.getTotalWarps() % kWarpgroupWarps != 0)
     return op.emitOpError("expected whole warpgroups of ")
            << kWarpgroupWarps << " warps in all, got " << op.getTotalWarps()
            << " warps; a partition without ops may take the rest";

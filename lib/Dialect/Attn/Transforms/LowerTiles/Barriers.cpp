@@ -71,6 +71,9 @@ static void fenceProxy(ImplicitLocOpBuilder &b) {
 
 template <>
 LogicalResult PartitionLowering::lower(MBarrierFenceInitOp op) {
+  // Nothing is outside of the CTA before sm_90, whose barrier stands behind.
+  if (kernel.someTargetLacks(Capability::Tma))
+    return success();
   ImplicitLocOpBuilder b(op.getLoc(), op);
   NVVM::FenceMbarrierInitOp::create(b);
   fenceProxy(b);
@@ -219,11 +222,16 @@ LogicalResult PartitionLowering::lower(MBarrierWaitOp op) {
   Value parity = op.getParity();
   auto loop = scf::WhileOp::create(b, TypeRange(), ValueRange());
   b.createBlock(&loop.getBefore());
-  Value complete = NVVM::MBarrierTryWaitOp::create(
-      b, b.getI1Type(), pointer, parity, /*ticks=*/Value(),
-      op.getCluster() && kernel.signals.clusterScope
-          ? NVVM::MemScopeKind::CLUSTER
-          : NVVM::MemScopeKind::CTA);
+  Value complete;
+  if (kernel.someTargetLacks(Capability::Tma))
+    complete =
+        NVVM::MBarrierTestWaitOp::create(b, b.getI1Type(), pointer, parity);
+  else
+    complete = NVVM::MBarrierTryWaitOp::create(
+        b, b.getI1Type(), pointer, parity, /*ticks=*/Value(),
+        op.getCluster() && kernel.signals.clusterScope
+            ? NVVM::MemScopeKind::CLUSTER
+            : NVVM::MemScopeKind::CTA);
   Value again =
       arith::XOrIOp::create(b, complete, arith::ConstantIntOp::create(b, 1, 1));
   scf::ConditionOp::create(b, again, ValueRange());

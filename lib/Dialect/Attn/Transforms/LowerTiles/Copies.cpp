@@ -389,6 +389,15 @@ LogicalResult PartitionLowering::lower(CpAsyncWaitOp op) {
   return success();
 }
 
+template <>
+LogicalResult PartitionLowering::lower(CpAsyncArriveOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  NVVM::CpAsyncMBarrierArriveOp::create(
+      b, barrierPointer(b, op.getBarriers(), op.getIndex()), /*noinc=*/true);
+  return success();
+}
+
 void lowering::addCopyLowerings(LoweringTable &table) {
-  table.addReplaced<CpAsyncOp, CpAsyncCommitOp, CpAsyncWaitOp, CopyOutOp>();
+  table.addReplaced<CpAsyncOp, CpAsyncCommitOp, CpAsyncWaitOp, CpAsyncArriveOp,
+                    CopyOutOp>();
 }

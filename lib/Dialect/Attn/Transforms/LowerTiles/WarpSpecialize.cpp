@@ -23,8 +23,9 @@ static constexpr int64_t kMostCTAsPerSM = 32;
 /// The registers that each thread of a kernel has at its start, which ptxas
 /// derives from the launch bounds (seen with ptxas 13.0): the file divided
 /// among the threads of all CTAs that the kernel promises to fit on an SM,
-/// rounded down to 8. A kernel that states no bound gets that of one CTA,
-/// because ptxas ignores setmaxnreg without any.
+/// rounded down to 8. Each quarter of an SM has a quarter of the file, so that
+/// warps count as whole warpgroups. A kernel that states no bound gets that of
+/// one CTA, because ptxas ignores setmaxnreg without any.
 static FailureOr<int64_t> getLaunchRegisters(gpu::GPUFuncOp kernel,
                                              int64_t threads) {
   StringRef maxnreg = NVVM::NVVMDialect::getMaxnregAttrName();
@@ -40,7 +41,9 @@ static FailureOr<int64_t> getLaunchRegisters(gpu::GPUFuncOp kernel,
     return kernel.emitOpError("expected '")
            << minctasm << "' from 1 to " << kMostCTAsPerSM << ", got "
            << ctas.getInt();
-  return llvm::alignDown(kRegisterFile / (threads * ctas.getInt()), 8);
+  int64_t warps = llvm::divideCeil(threads, 32) * ctas.getInt();
+  return llvm::alignDown(
+      kRegisterFile / (32 * llvm::alignTo(warps, kWarpgroupWarps)), 8);
 }
 
 namespace {
@@ -157,10 +160,10 @@ LogicalResult PartitionLowering::lower(WarpSpecializeOp op) {
   Block *behind = start->splitBlock(op->getIterator());
   SmallVector<Block *> blocks = dispatch(loc, start, behind, own, ranges);
   for (auto [group, block] : llvm::zip(groups, blocks)) {
-    // A partition that is the whole CTA keeps what it starts with.
+    // Partitions that ask for the same keep what they start with.
     int64_t registers = op.getRegisters()[group.first];
     OpBuilder b(block->getTerminator());
-    if (op.getPartitions().size() > 1 && registers != *launch)
+    if (op.movesRegisters() && registers != *launch)
       NVVM::SetMaxRegisterOp::create(
           b, loc, registers,
           registers > *launch ? NVVM::SetMaxRegisterAction::increase
@@ -294,7 +297,12 @@ LogicalResult PartitionLowering::lower(ElectOp op) {
   if (isPartition && grid && waitsAndLoads(op))
     return lowerElectedLoads(op, b);
   Value elected =
-      NVVM::ElectSyncOp::create(b, b.getI1Type(), /*membermask=*/Value());
+      kernel.someTargetLacks(Capability::Cluster)
+          ? arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane(),
+                                  constant(0))
+                .getResult()
+          : NVVM::ElectSyncOp::create(b, b.getI1Type(), /*membermask=*/Value())
+                .getResult();
   auto branch = scf::IfOp::create(b, elected, /*withElseRegion=*/false);
   b.setInsertionPointToStart(branch.thenBlock());
   llvm::SaveAndRestore<bool> restore(inElect, true);

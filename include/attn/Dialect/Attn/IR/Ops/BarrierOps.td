@@ -7,6 +7,7 @@ include "attn/Dialect/Attn/IR/AttnAttrs.td"
 include "attn/Dialect/Attn/IR/AttnTypes.td"
 include "attn/Dialect/Attn/IR/AttnInterfaces.td"
 include "attn/Dialect/Attn/IR/OpGroups.td"
+include "attn/Dialect/Attn/IR/Ops/CopyOps.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Dialect/LLVMIR/LLVMOpBase.td"
@@ -16,7 +17,7 @@ def Attn_BarrierState : Resource<"::mlir::attn::BarrierState">;
 
 let opDocGroup = Attn_BarrierGroup in {
 
-def Attn_MBarrierAllocOp : Attn_Op<"mbarrier.alloc", [AttnRequiresSM<90>,
+def Attn_MBarrierAllocOp : Attn_Op<"mbarrier.alloc", [AttnRequiresSM<80>,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "allocates mbarriers in shared memory";
   let description = [{
@@ -42,7 +43,7 @@ def Attn_MBarrierAllocOp : Attn_Op<"mbarrier.alloc", [AttnRequiresSM<90>,
   let hasVerifier = 1;
 }
 
-def Attn_MBarrierInitOp : Attn_Op<"mbarrier.init", [AttnRequiresSM<90>,
+def Attn_MBarrierInitOp : Attn_Op<"mbarrier.init", [AttnRequiresSM<80>,
     MemoryEffects<[MemWrite<Attn_BarrierState>]>]> {
   let summary = "initialises all mbarriers of an array";
   let description = [{
@@ -69,20 +70,21 @@ def Attn_MBarrierInitOp : Attn_Op<"mbarrier.init", [AttnRequiresSM<90>,
   let hasVerifier = 1;
 }
 
-def Attn_MBarrierFenceInitOp : Attn_Op<"mbarrier.fence_init", [AttnRequiresSM<90>,
+def Attn_MBarrierFenceInitOp : Attn_Op<"mbarrier.fence_init", [AttnRequiresSM<80>,
     MemoryEffects<[MemRead<Attn_BarrierState>, MemWrite<Attn_BarrierState>]>]> {
   let summary = "publishes initialised mbarriers to the cluster";
   let description = [{
     Orders this thread's initialisations before what follows it in the cluster,
     the async proxy included (PTX ISA, fence.mbarrier_init.release.cluster and
-    fence.proxy.async).
+    fence.proxy.async). Chips before sm_90 have neither clusters nor that proxy,
+    and no instruction: the barrier behind it orders what the CTA does.
 
     Example: see `attn.mbarrier.init`.
   }];
   let assemblyFormat = "attr-dict";
 }
 
-def Attn_MBarrierInvalOp : Attn_Op<"mbarrier.inval", [AttnRequiresSM<90>,
+def Attn_MBarrierInvalOp : Attn_Op<"mbarrier.inval", [AttnRequiresSM<80>,
     MemoryEffects<[MemWrite<Attn_BarrierState>]>]> {
   let summary = "ends the use of all mbarriers of an array";
   let description = [{
@@ -145,7 +147,7 @@ def Attn_MBarrierExpectTxOp : Attn_Op<"mbarrier.expect_tx", [AttnRequiresSM<90>,
   let hasVerifier = 1;
 }
 
-def Attn_MBarrierArriveOp : Attn_Op<"mbarrier.arrive", [AttnRequiresSM<90>,
+def Attn_MBarrierArriveOp : Attn_Op<"mbarrier.arrive", [DeclareOpInterfaceMethods<Attn_ArchOpInterface>,
     MemoryEffects<[MemRead<Attn_BarrierState>, MemWrite<Attn_BarrierState>]>]> {
   let summary = "one lane of each warp arrives";
   let description = [{
@@ -180,13 +182,45 @@ def Attn_MBarrierArriveOp : Attn_Op<"mbarrier.arrive", [AttnRequiresSM<90>,
   let hasVerifier = 1;
 }
 
-def Attn_MBarrierWaitOp : Attn_Op<"mbarrier.wait", [AttnRequiresSM<90>,
+def Attn_CpAsyncArriveOp : Attn_Op<"cp_async.arrive", [AttnRequiresSM<80>,
+    DeclareOpInterfaceMethods<Attn_CommitOpInterface, ["countCommitArrivals"]>,
+    Attn_TakesWholeWarps,
+    MemoryEffects<[MemRead<Attn_AsyncGroups>, MemWrite<Attn_AsyncGroups>,
+                   MemRead<Attn_BarrierState>, MemWrite<Attn_BarrierState>]>]> {
+  let summary = "arrives when each thread's copies are complete";
+  let description = [{
+    Barrier `index` gets an arrival of each executing thread when all copies that
+    this thread has started before are complete, in groups or not (PTX ISA,
+    cp.async.mbarrier.arrive.noinc). No thread waits. Whoever waits for the phase
+    sees the copies, and nothing else that the threads did.
+
+    Undefined behaviour: an index outside the array; more arrivals than the
+    phase has.
+
+    Example:
+
+    ```mlir
+    func.func @hand_over(%g: !attn.global<?x128xf16>, %row: i32, %b: !attn.buffer<64x128xf16, #attn.auto, shared>, %full: !attn.mbarriers<2>, %i: i32) {
+      attn.cp_async %g[%row], %b : !attn.global<?x128xf16>, !attn.buffer<64x128xf16, #attn.auto, shared>
+      attn.cp_async.arrive %full[%i] : !attn.mbarriers<2>
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<Attn_MBarriersType, "the barriers">:$barriers,
+    Arg<I32, "which one">:$index);
+  let assemblyFormat = "$barriers `[` $index `]` attr-dict `:` type($barriers)";
+}
+
+def Attn_MBarrierWaitOp : Attn_Op<"mbarrier.wait", [DeclareOpInterfaceMethods<Attn_ArchOpInterface>,
     MemoryEffects<[MemRead<Attn_BarrierState>, MemWrite<Attn_BarrierState>]>]> {
   let summary = "waits until a phase of an mbarrier is complete";
   let description = [{
     Each executing thread waits until the phase with parity `parity` (0 or 1)
     of barrier `index` is complete, with acquire semantics (PTX ISA,
-    mbarrier.try_wait.parity in a loop). Parity 1 passes a barrier that was only
+    mbarrier.try_wait.parity in a loop, or mbarrier.test_wait.parity before
+    sm_90). Parity 1 passes a barrier that was only
     initialised. With `cluster` it acquires what other CTAs of the cluster
     released.
 

@@ -15,7 +15,7 @@ def Attn_RoleArrayAttr : TypedArrayAttrBase<Attn_RoleAttr, "roles in cyclic orde
 
 let opDocGroup = Attn_ChannelGroup in {
 
-def Attn_ChannelCreateOp : Attn_Op<"channel.create", [AttnRequiresSM<90>,
+def Attn_ChannelCreateOp : Attn_Op<"channel.create", [DeclareOpInterfaceMethods<Attn_ArchOpInterface>,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>,
     MemoryEffects<[MemAlloc<Attn_BarrierState>]>]> {
   let summary = "makes a ring of slots with a cycle of roles";
@@ -107,7 +107,7 @@ def Attn_CursorAdvanceOp : Attn_Op<"cursor.advance", [Pure, Attn_ChannelUserOpIn
   }];
 }
 
-def Attn_ChannelAcquireOp : Attn_Op<"channel.acquire", [AttnRequiresSM<90>, Attn_ChannelUserOpInterface,
+def Attn_ChannelAcquireOp : Attn_Op<"channel.acquire", [AttnRequiresSM<80>, Attn_ChannelUserOpInterface,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>,
     MemoryEffects<[MemRead<Attn_BarrierState>, MemWrite<Attn_BarrierState>]>]> {
   let summary = "waits for a slot of a channel";
@@ -160,7 +160,7 @@ def Attn_ChannelAcquireOp : Attn_Op<"channel.acquire", [AttnRequiresSM<90>, Attn
   }];
 }
 
-def Attn_ChannelReleaseOp : Attn_Op<"channel.release", [AttnRequiresSM<90>, Attn_ChannelUserOpInterface,
+def Attn_ChannelReleaseOp : Attn_Op<"channel.release", [AttnRequiresSM<80>, Attn_ChannelUserOpInterface,
     MemoryEffects<[MemRead<Attn_BarrierState>, MemWrite<Attn_BarrierState>]>]> {
   let summary = "gives a slot to the next role";
   let description = [{
@@ -188,7 +188,7 @@ def Attn_ChannelReleaseOp : Attn_Op<"channel.release", [AttnRequiresSM<90>, Attn
   }];
 }
 
-def Attn_ChannelSplitOp : Attn_Op<"channel.split", [AttnRequiresSM<90>, Attn_ChannelUserOpInterface, Pure]> {
+def Attn_ChannelSplitOp : Attn_Op<"channel.split", [AttnRequiresSM<80>, Attn_ChannelUserOpInterface, Pure]> {
   let summary = "cuts the right to a slot into the parts of a role";
   let description = [{
     Takes the token of a whole slot and returns one for each part in which `role`
@@ -221,7 +221,7 @@ def Attn_ChannelSplitOp : Attn_Op<"channel.split", [AttnRequiresSM<90>, Attn_Cha
   }];
 }
 
-def Attn_ChannelJoinOp : Attn_Op<"channel.join", [AttnRequiresSM<90>, Attn_ChannelUserOpInterface, Pure]> {
+def Attn_ChannelJoinOp : Attn_Op<"channel.join", [AttnRequiresSM<80>, Attn_ChannelUserOpInterface, Pure]> {
   let summary = "makes one right of those to all parts of a slot";
   let description = [{
     Takes the tokens of all parts of a slot that `role` has acquired, and returns

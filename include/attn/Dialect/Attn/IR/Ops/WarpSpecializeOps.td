@@ -12,7 +12,7 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 
 let opDocGroup = Attn_PartitionGroup in {
 
-def Attn_WarpSpecializeOp : Attn_Op<"warp_specialize", [AttnRequiresSM<90>,
+def Attn_WarpSpecializeOp : Attn_Op<"warp_specialize", [DeclareOpInterfaceMethods<Attn_ArchOpInterface>,
     Attn_TakesWholeWarps,
     RecursiveMemoryEffects, NoRegionArguments,
     DeclareOpInterfaceMethods<RegionBranchOpInterface>,
@@ -25,9 +25,10 @@ def Attn_WarpSpecializeOp : Attn_Op<"warp_specialize", [AttnRequiresSM<90>,
 
     `registers` is the number of registers that each thread of a partition asks
     for (PTX ISA, setmaxnreg, which acts on whole warpgroups: all partitions of
-    a warpgroup ask for the same); the sum over all threads fits the register
-    file. A partition that has the CTA for itself keeps those that the kernel
-    starts with.
+    a warpgroup ask for the same, and all warps together are whole warpgroups);
+    the sum over all threads fits the register file. Partitions that all ask for
+    the same, or one that has the CTA for itself, keep what the kernel starts with:
+    they run on chips before sm_90 too, and their warps may be any number.
 
     A partition with `tiles [rows, columns]` has register tiles of its own, which
     its warps hold in a grid of that many rows and columns; one without has
@@ -64,6 +65,9 @@ def Attn_WarpSpecializeOp : Attn_Op<"warp_specialize", [AttnRequiresSM<90>,
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
+    /// True if some partitions ask for other numbers of registers than others,
+    /// so that threads give back some or get more.
+    bool movesRegisters();
     /// The index of the partition called `name`, or nothing.
     std::optional<unsigned> findPartition(::llvm::StringRef name);
     /// The first warp of a partition.
