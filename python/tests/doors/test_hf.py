@@ -227,6 +227,7 @@ def no_launches(monkeypatch):
         ("dynamic", 12, ["full", "sliding"]),
         ("static", 12, ["full", "sliding"]),
         ("dynamic", 48, ["sliding", "sliding"]),
+        ("static", 48, ["sliding", "sliding"]),
     ],
 )
 def test_few_kernels(count_kernels, no_launches, monkeypatch, kind, window, kinds):
