@@ -68,8 +68,15 @@ def _make_arguments() -> Any:
 
 
 _Arguments = _make_arguments()
-_get_optional = operator.attrgetter(*OPTIONAL)
+#: Tensors that a call may have beside its operands.
+_Optional = collections.namedtuple("_Optional", OPTIONAL)  # type: ignore[misc]
+_take_optional = operator.attrgetter(*OPTIONAL)
 _get_options = operator.attrgetter(*CALL_NAMES)
+
+
+def _get_optional(given: Any) -> Any:
+    """The optional tensors of an operator's arguments."""
+    return _Optional._make(_take_optional(given))
 
 
 def attention(
@@ -98,8 +105,8 @@ def attention(
     others = (*optional, *captures) if captures else optional
     is_made = out is None and isinstance(lse, bool)
     if is_made and _is_plain_call(q, k, v, others):
-        parsed = (options, lse, bound, *texts, block_size)
-        o, log = _run_on_gpu(q, k, v, optional, captures, parsed)
+        parsed = Options(options, bool(lse), bound, *texts, block_size)
+        o, log = _run_on_gpu(q, k, v, _Optional._make(optional), captures, parsed)
         return (o, log) if lse else o
     named = dict(zip(OPTIONAL, optional, strict=True))
     # Compiled code does not come to the check in the operator.
@@ -203,7 +210,7 @@ def _get_call(
     v: Tensor,
     optional: tuple[Tensor | None, ...],
     captures: Sequence[Tensor] | None,
-    options: tuple[Any, ...],
+    options: Options,
     is_plain: bool,
 ) -> _attention_module.Call:
     """The call for these shapes; `optional` is sinks, both cumulative lengths,
@@ -242,9 +249,8 @@ def _get_call(
                 f"{view.device}"
             )
     specs = [captured_reads.describe(tensor) for tensor in captures or ()]
-    parsed = Options(*options)
-    parts = _attention_module.split_reads(specs, parsed)
-    call = _attention_module.make_call(views, parts, parsed)
+    parts = _attention_module.split_reads(specs, options)
+    call = _attention_module.make_call(views, parts, options)
     return _attention_module.put_call(key, call)
 
 
@@ -277,9 +283,9 @@ def _launch(
     call.launch(addresses, _get_stream(call.device), allocate)
 
 
-def _make_options(given: Any, has_lse: bool) -> tuple[Any, ...]:
-    """The fields of `Options` for an operator's arguments."""
-    return (
+def _make_options(given: Any, has_lse: bool) -> Options:
+    """The options of an operator's arguments."""
+    return Options(
         _get_options(given),
         has_lse,
         given.max_seqlen_q,
@@ -294,21 +300,17 @@ def _prepare(
     q: Tensor,
     k: Tensor,
     v: Tensor,
-    optional: tuple[Tensor | None, ...],
+    optional: Any,
     captures: Sequence[Tensor] | None,
-    parsed: tuple[Any, ...],
+    parsed: Options,
     written: tuple[Tensor | None, Tensor | None] = (None, None),
 ) -> _attention_module.Call:
-    """The call for a call's arguments; `parsed` has the fields of `Options`, and `written` o and
-    lse where they are given."""
-    _check_gradients(q, k, v, optional, captures)
-    is_plain = written[0] is None
-    if is_plain:
-        for each in optional:
-            is_plain = is_plain and each is None
+    """The call for these arguments; `written` has o and lse where they are given."""
+    _check_gradients(q, k, v, optional.sinks, captures)
+    is_plain = all([each is None for each in (*optional, *written)])
     call = _get_call(q, k, v, (*optional, *written), captures, parsed, is_plain)
     if call.packed:
-        _check_lengths(q, k, optional, parsed[2])
+        _check_lengths(q, k, optional, parsed.max_seqlen_q)
     return call
 
 
@@ -316,16 +318,16 @@ def _check_gradients(
     q: Tensor,
     k: Tensor,
     v: Tensor,
-    optional: tuple[Tensor | None, ...],
+    sinks: Tensor | None,
     captures: Sequence[Tensor] | None,
 ) -> None:
-    if torch.is_grad_enabled() and _has_gradient(q, k, v, optional[0], captures):
+    if torch.is_grad_enabled() and _has_gradient(q, k, v, sinks, captures):
         raise _make_gradient_error()
 
 
-def _check_lengths(q: Tensor, k: Tensor, optional: Sequence[Tensor | None], bound: Any) -> None:
-    """What debugging checks of packed sequences."""
-    _, lengths_q, lengths_k, *_ = optional
+def _check_lengths(q: Tensor, k: Tensor, optional: Any, bound: Any) -> None:
+    """Refuses places of packed sequences that are wrong, where their contents are looked at."""
+    lengths_q, lengths_k = optional.cu_seqlens_q, optional.cu_seqlens_k
     if lengths_q is not None and lengths_k is not None and batch_lists.looks_at(lengths_q):
         most = q.shape[0] if bound is None else bound
         batch_lists.check_counts("cu_seqlens_q", lengths_q, q.shape[0], most)
@@ -336,15 +338,14 @@ def _run_on_gpu(
     q: Tensor,
     k: Tensor,
     v: Tensor,
-    optional: tuple[Tensor | None, ...],
+    optional: Any,
     captures: Sequence[Tensor] | None,
-    parsed: tuple[Any, ...],
+    parsed: Options,
 ) -> tuple[Tensor, Any]:
     """o and, where it is wanted, lse in new memory."""
     call = _prepare(q, k, v, optional, captures, parsed)
     o = _make_output(call, q)
-    _, has_lse, *_ = parsed
-    if not has_lse:
+    if not parsed.lse:
         _launch(call, (q, k, v, o), optional, captures)
         return o, None
     lse = torch.empty(call.lse_shape, dtype=torch.float32, device=q.device)
@@ -378,7 +379,7 @@ def _move(value: Any) -> Any:
 def _run_host(given: Any, lse: bool) -> tuple[Tensor, Any]:
     """The results of tensors in host memory: from a GPU if there is one, else from the
     simulator."""
-    _check_gradients(given.q, given.k, given.v, _get_optional(given), given.captures)
+    _check_gradients(given.q, given.k, given.v, given.sinks, given.captures)
     if host_arrays.has_device():
         moved = {name: _move(value) for name, value in given._asdict().items()}
         if not lse:
@@ -392,7 +393,7 @@ def _run_host(given: Any, lse: bool) -> tuple[Tensor, Any]:
             raise ArgumentError(
                 f'tensor "{name}": expected a tensor in host memory as q, got {tensor.device}'
             )
-    options = Options(*_make_options(given, lse))
+    options = _make_options(given, lse)
     arrays = host_tensors.to_arrays(tensors)
     o, log = host_calls.attend(arrays, given.captures or (), options)
     shape = _fake(given.q, given.k, given.v, cu_seqlens_q=given.cu_seqlens_q)

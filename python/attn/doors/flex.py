@@ -105,7 +105,7 @@ class Found(NamedTuple):
     #: `block_counts` and `block_indices` of attn.attention for the batches and heads of the block
     #: mask, None where the function says all.
     lists: tuple[Any, Any] | None
-    #: The same for each of the batches and heads of operands, as the last call had them.
+    #: The same by the batches and heads of operands; kept, since a CUDA graph may read them.
     expanded: dict[tuple[int, int], tuple[Any, Any]]
 
     def expand(self, batch: int, heads: int) -> tuple[Any, Any]:
@@ -117,7 +117,6 @@ class Found(NamedTuple):
             counts, indices = self.lists
             shape = (batch, heads, -1, -1)
             known = counts.expand(*shape).contiguous(), indices.expand(*shape).contiguous()
-            self.expanded.clear()
             self.expanded[batch, heads] = known
         return known
 
