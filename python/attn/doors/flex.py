@@ -117,6 +117,9 @@ class Found(NamedTuple):
             counts, indices = self.lists
             shape = (batch, heads, -1, -1)
             known = counts.expand(*shape).contiguous(), indices.expand(*shape).contiguous()
+            if torch.cuda.is_current_stream_capturing():
+                # Written when the graph is replayed, not before.
+                return known
             self.expanded[batch, heads] = known
         return known
 
