@@ -97,6 +97,11 @@ def _says_all(block_mask: Any, table: Any) -> bool:
     return bool(torch.equal(make_table(made), table))
 
 
+def _is_captured(tensor: Any) -> bool:
+    """Whether what is done with a tensor goes into a CUDA graph."""
+    return tensor.is_cuda and torch.cuda.is_current_stream_capturing()
+
+
 class Found(NamedTuple):
     """What a block mask became."""
 
@@ -117,7 +122,7 @@ class Found(NamedTuple):
             counts, indices = self.lists
             shape = (batch, heads, -1, -1)
             known = counts.expand(*shape).contiguous(), indices.expand(*shape).contiguous()
-            if torch.cuda.is_current_stream_capturing():
+            if _is_captured(counts):
                 # Written when the graph is replayed, not before.
                 return known
             self.expanded[batch, heads] = known
