@@ -165,10 +165,8 @@ class PreparedLaunch(OfProcess):
             _PreparedStep(step, launch, self._names, dict(views))
             for step, launch in zip(binder.steps, self._launch.steps, strict=True)
         ]
-        #: The step of a launch that has one and needs no memory.
-        self._single = (
-            self._steps[0] if len(self._steps) == 1 and not self._has_workspaces else None
-        )
+        #: Whether the code of all steps is on the device.
+        self._is_loaded = False
         self._is_empty = all(step.is_empty for step in self._steps)
         # All are powers of two.
         self._alignment = max([1, *[binder.alignments[name] for name in self._names]])
@@ -181,6 +179,14 @@ class PreparedLaunch(OfProcess):
             if not each.zeroed and not each.persistent and index not in binder.restored:
                 self._offsets[index] = self.scratch_bytes
                 self.scratch_bytes += -(-size // _SCRATCH_UNIT) * _SCRATCH_UNIT
+        restored, sizes = binder.restored, self._launch.workspace_bytes
+        #: The bytes of workspaces that stay with a stream.
+        self._kept_sizes = tuple(sizes[index] for index in restored)
+        #: Where each workspace lies in the piece of memory, None for those that stay; nothing at
+        #: all where one is neither.
+        self._places = [(index, self._offsets.get(index)) for index in range(len(sizes))]
+        if len(self._offsets) + len(restored) != len(sizes):
+            self._places = []
         #: Workspaces that stay as long as this object, by index.
         self._persistent: dict[int, int] = {}
         self._lock = threading.Lock()
@@ -209,16 +215,16 @@ class PreparedLaunch(OfProcess):
             self._binder.check_addresses(dict(zip(self._names, addresses, strict=True)))
         if self._is_empty:
             return
-        step = self._single
-        if step is not None and step.function is not None:
-            # Asking for the context at each call would cost more than a launch
-            # that fails without it.
-            frame = step.fill(addresses)
-            status = step.function.launch(frame.shape, stream, frame.parameters)
-            if not status:
-                return
-            if status not in cuda_driver.WITHOUT_CONTEXT:
-                self._fail(step, status)
+        if self._is_loaded:
+            memory = self._find_memory(stream, scratch) if workspaces is None else workspaces
+            if memory is not None:
+                # Asking for the context at each call would cost more than a launch that fails
+                # without it.
+                step, status = self._try_start(addresses, memory, stream)
+                if not status:
+                    return
+                if status not in cuda_driver.WITHOUT_CONTEXT:
+                    self._fail(step, status)
         device = cuda_driver.get_device(self._ordinal)
         if device.is_current():
             self._run(addresses, stream, workspaces, scratch)
@@ -237,6 +243,7 @@ class PreparedLaunch(OfProcess):
         for number, step in enumerate(self._steps):
             if step.function is None:
                 step.function = self._kernel.get_function(self._ordinal, number)
+        self._is_loaded = True
         if self._has_workspaces and workspaces is None:
             self._run_with_memory(addresses, stream, scratch)
         else:
@@ -244,16 +251,38 @@ class PreparedLaunch(OfProcess):
 
     def _start(self, addresses: Sequence[int], workspaces: Sequence[int], stream: int) -> None:
         """Launches the steps one after the other on the stream."""
+        step, status = self._try_start(addresses, workspaces, stream)
+        if status:
+            self._fail(step, status)
+
+    def _try_start(
+        self, addresses: Sequence[int], workspaces: Sequence[int], stream: int
+    ) -> tuple[_PreparedStep, int]:
+        """Launches the steps until one fails: the last one that was, and its status."""
+        step, status = self._steps[0], 0
         for step in self._steps:
             if step.is_empty:
                 continue
             frame = step.fill(addresses)
             for index, slot in frame.workspaces:
                 slot.value = workspaces[index]
-            assert step.function is not None
-            status = step.function.launch(frame.shape, stream, frame.parameters)
+            status = step.function.launch(frame.shape, stream, frame.parameters)  # type: ignore[union-attr]
             if status:
-                self._fail(step, status)
+                break
+        return step, status
+
+    def _find_memory(self, stream: int, scratch: int) -> Sequence[int] | None:
+        """The addresses of all workspaces; None where one of them is still to be allocated."""
+        if not self._has_workspaces:
+            return ()
+        if not self._places or (self.scratch_bytes and not scratch):
+            return None
+        kept = self._find_kept(stream) if self._kept_sizes else {}
+        if len(kept) != len(self._kept_sizes):
+            return None
+        return [
+            kept[index] if offset is None else scratch + offset for index, offset in self._places
+        ]
 
     def _fail(self, step: _PreparedStep, status: int) -> None:
         step.fail(status, self._binder.chip, self._kernel.launch_record)
@@ -276,11 +305,10 @@ class PreparedLaunch(OfProcess):
     def _find_kept(self, stream: int) -> dict[int, int]:
         """Addresses, by index, of the workspaces that stay since the kernels leave
         them as they found them."""
-        indices = self._binder.restored
+        indices, sizes = self._binder.restored, self._kept_sizes
         number = cuda_driver.find_stream(stream) if indices else None
         if number is None:
             return {}
-        sizes = tuple([self._launch.workspace_bytes[index] for index in indices])
         key = (self._ordinal, number, sizes)
         kept = _kept.get(key)
         if kept is None and len(_kept) < _KEPT_STREAMS:

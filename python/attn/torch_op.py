@@ -68,8 +68,15 @@ def _make_arguments() -> Any:
 
 
 _Arguments = _make_arguments()
-_get_optional = operator.attrgetter(*OPTIONAL)
+#: Tensors that a call may have beside its operands.
+_Optional = collections.namedtuple("_Optional", OPTIONAL)  # type: ignore[misc]
+_take_optional = operator.attrgetter(*OPTIONAL)
 _get_options = operator.attrgetter(*CALL_NAMES)
+
+
+def _get_optional(given: Any) -> Any:
+    """The optional tensors of an operator's arguments."""
+    return _Optional._make(_take_optional(given))
 
 
 def attention(
@@ -95,8 +102,13 @@ def attention(
     score, mask, out_mod = mods
     if score is not None or mask is not None or out_mod is not None:
         texts, captures = _trace(mods)
-    named = dict(zip(OPTIONAL, optional, strict=True))
     others = (*optional, *captures) if captures else optional
+    is_made = out is None and isinstance(lse, bool)
+    if is_made and _is_plain_call(q, k, v, others):
+        parsed = Options(options, bool(lse), bound, *texts, block_size)
+        o, log = _run_on_gpu(q, k, v, _Optional._make(optional), captures, parsed)
+        return (o, log) if lse else o
+    named = dict(zip(OPTIONAL, optional, strict=True))
     # Compiled code does not come to the check in the operator.
     if torch.compiler.is_compiling() and torch.is_grad_enabled():
         if _has_gradient(q, k, v, named["sinks"], captures):
@@ -104,10 +116,8 @@ def attention(
     named.update(zip(CALL_NAMES, options, strict=True))
     named.update(zip(KINDS, texts, strict=True))
     named.update(captures=captures, max_seqlen_q=bound, block_size=block_size)
-    if out is None and lse is False:
-        return (_run if _is_plain_call(q, k, v, others) else _attention)(q, k, v, **named)
-    if out is None and lse is True:
-        return (_run_lse if _is_plain_call(q, k, v, others) else _attention_lse)(q, k, v, **named)
+    if is_made:
+        return (_attention_lse if lse else _attention)(q, k, v, **named)
     if out is None or lse is True:
         raise tensor_views.make_output_error(out, lse)
     log = None if lse is False else lse
@@ -200,7 +210,7 @@ def _get_call(
     v: Tensor,
     optional: tuple[Tensor | None, ...],
     captures: Sequence[Tensor] | None,
-    options: tuple[Any, ...],
+    options: Options,
     is_plain: bool,
 ) -> _attention_module.Call:
     """The call for these shapes; `optional` is sinks, both cumulative lengths,
@@ -239,22 +249,25 @@ def _get_call(
                 f"{view.device}"
             )
     specs = [captured_reads.describe(tensor) for tensor in captures or ()]
-    parsed = Options(*options)
-    parts = _attention_module.split_reads(specs, parsed)
-    call = _attention_module.make_call(views, parts, parsed)
+    parts = _attention_module.split_reads(specs, options)
+    call = _attention_module.make_call(views, parts, options)
     return _attention_module.put_call(key, call)
 
 
-def _launch(call: _attention_module.Call, given: Any, o: Tensor, lse: Tensor | None) -> None:
-    addresses = [given.q.data_ptr(), given.k.data_ptr(), given.v.data_ptr(), o.data_ptr()]
-    if lse is not None:
-        addresses.append(lse.data_ptr())
-    for tensor in _get_optional(given):
+def _launch(
+    call: _attention_module.Call,
+    operands: Sequence[Tensor],
+    optional: Sequence[Tensor | None],
+    captures: Sequence[Tensor] | None,
+) -> None:
+    """Launches on q, k, v and what is written, then the others that a call has."""
+    addresses = [each.data_ptr() for each in operands]
+    for tensor in optional:
         if tensor is not None:
             addresses.append(tensor.data_ptr())
-    if given.captures:
-        addresses += [tensor.data_ptr() for tensor in given.captures]
-    device = given.q.device
+    if captures:
+        addresses += [tensor.data_ptr() for tensor in captures]
+    device = operands[0].device
 
     # torch's memory costs less than the driver's, and waits for no other stream's.
     def allocate(size: int) -> Tensor:
@@ -270,15 +283,9 @@ def _launch(call: _attention_module.Call, given: Any, o: Tensor, lse: Tensor | N
     call.launch(addresses, _get_stream(call.device), allocate)
 
 
-def _check_gradients(given: Any) -> None:
-    tensors = (given.q, given.k, given.v, given.sinks, given.captures)
-    if _has_gradient(*tensors) and torch.is_grad_enabled():
-        raise _make_gradient_error()
-
-
-def _make_options(given: Any, has_lse: bool) -> tuple[Any, ...]:
-    """The fields of `Options` for an operator's arguments."""
-    return (
+def _make_options(given: Any, has_lse: bool) -> Options:
+    """The options of an operator's arguments."""
+    return Options(
         _get_options(given),
         has_lse,
         given.max_seqlen_q,
@@ -289,22 +296,63 @@ def _make_options(given: Any, has_lse: bool) -> tuple[Any, ...]:
     )
 
 
-def _prepare(given: Any, o: Tensor | None, lse: Tensor | bool | None) -> _attention_module.Call:
-    """The call for an operator's arguments."""
-    _check_gradients(given)
-    q, bound = given.q, given.max_seqlen_q
-    out_lse = lse if isinstance(lse, torch.Tensor) else None
-    parsed = _make_options(given, lse is not None)
-    optional = _get_optional(given)
-    is_plain = o is None and all(each is None for each in optional)
-    written = (*optional, o, out_lse)
-    call = _get_call(q, given.k, given.v, written, given.captures, parsed, is_plain)
-    lengths_q, lengths_k = given.cu_seqlens_q, given.cu_seqlens_k
+def _prepare(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    optional: Any,
+    captures: Sequence[Tensor] | None,
+    parsed: Options,
+    written: tuple[Tensor | None, Tensor | None] = (None, None),
+) -> _attention_module.Call:
+    """The call for these arguments; `written` has o and lse where they are given."""
+    _check_gradients(q, k, v, optional.sinks, captures)
+    is_plain = all([each is None for each in (*optional, *written)])
+    call = _get_call(q, k, v, (*optional, *written), captures, parsed, is_plain)
+    if call.packed:
+        _check_lengths(q, k, optional, parsed.max_seqlen_q)
+    return call
+
+
+def _check_gradients(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    sinks: Tensor | None,
+    captures: Sequence[Tensor] | None,
+) -> None:
+    if torch.is_grad_enabled() and _has_gradient(q, k, v, sinks, captures):
+        raise _make_gradient_error()
+
+
+def _check_lengths(q: Tensor, k: Tensor, optional: Any, bound: Any) -> None:
+    """Refuses places of packed sequences that are wrong, where their contents are looked at."""
+    lengths_q, lengths_k = optional.cu_seqlens_q, optional.cu_seqlens_k
     if lengths_q is not None and lengths_k is not None and batch_lists.looks_at(lengths_q):
         most = q.shape[0] if bound is None else bound
         batch_lists.check_counts("cu_seqlens_q", lengths_q, q.shape[0], most)
-        batch_lists.check_counts("cu_seqlens_k", lengths_k, given.k.shape[0])
-    return call
+        batch_lists.check_counts("cu_seqlens_k", lengths_k, k.shape[0])
+
+
+def _run_on_gpu(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    optional: Any,
+    captures: Sequence[Tensor] | None,
+    parsed: Options,
+) -> tuple[Tensor, Any]:
+    """o and, where it is wanted, lse in new memory."""
+    call = _prepare(q, k, v, optional, captures, parsed)
+    o = _make_output(call, q)
+    if not parsed.lse:
+        _launch(call, (q, k, v, o), optional, captures)
+        return o, None
+    lse = torch.empty(call.lse_shape, dtype=torch.float32, device=q.device)
+    if call.packed:
+        _erase(lse)
+    _launch(call, (q, k, v, o, lse), optional, captures)
+    return o, lse
 
 
 def _make_output(call: _attention_module.Call, q: Tensor) -> Tensor:
@@ -331,7 +379,7 @@ def _move(value: Any) -> Any:
 def _run_host(given: Any, lse: bool) -> tuple[Tensor, Any]:
     """The results of tensors in host memory: from a GPU if there is one, else from the
     simulator."""
-    _check_gradients(given)
+    _check_gradients(given.q, given.k, given.v, given.sinks, given.captures)
     if host_arrays.has_device():
         moved = {name: _move(value) for name, value in given._asdict().items()}
         if not lse:
@@ -345,7 +393,7 @@ def _run_host(given: Any, lse: bool) -> tuple[Tensor, Any]:
             raise ArgumentError(
                 f'tensor "{name}": expected a tensor in host memory as q, got {tensor.device}'
             )
-    options = Options(*_make_options(given, lse))
+    options = _make_options(given, lse)
     arrays = host_tensors.to_arrays(tensors)
     o, log = host_calls.attend(arrays, given.captures or (), options)
     shape = _fake(given.q, given.k, given.v, cu_seqlens_q=given.cu_seqlens_q)
@@ -353,27 +401,20 @@ def _run_host(given: Any, lse: bool) -> tuple[Tensor, Any]:
     return result, None if log is None else host_tensors.to_tensor(log)
 
 
-def _run(*arguments: Any, **named: Any) -> Tensor:
-    given = _Arguments(*arguments, **named)
+def _run_given(given: Any, lse: bool) -> tuple[Tensor, Any]:
+    """The results of an operator's arguments."""
     if _is_on_host(given.q):
-        return _run_host(given, False)[0]
-    call = _prepare(given, None, None)
-    o = _make_output(call, given.q)
-    _launch(call, given, o, None)
-    return o
+        return _run_host(given, lse)
+    operands = (given.q, given.k, given.v)
+    return _run_on_gpu(*operands, _get_optional(given), given.captures, _make_options(given, lse))
+
+
+def _run(*arguments: Any, **named: Any) -> Tensor:
+    return _run_given(_Arguments(*arguments, **named), False)[0]
 
 
 def _run_lse(*arguments: Any, **named: Any) -> tuple[Tensor, Tensor]:
-    given = _Arguments(*arguments, **named)
-    if _is_on_host(given.q):
-        return _run_host(given, True)
-    call = _prepare(given, None, True)
-    o = _make_output(call, given.q)
-    lse = torch.empty(call.lse_shape, dtype=torch.float32, device=given.q.device)
-    if call.packed:
-        _erase(lse)
-    _launch(call, given, o, lse)
-    return o, lse
+    return _run_given(_Arguments(*arguments, **named), True)
 
 
 def _run_out(*arguments: Any, o: Tensor, lse: Tensor | None = None, **named: Any) -> None:
@@ -382,8 +423,11 @@ def _run_out(*arguments: Any, o: Tensor, lse: Tensor | None = None, **named: Any
         result = _run_host(given, lse is not None)
         host_tensors.give(result if lse is not None else result[0], o, lse)
         return
-    call = _prepare(given, o, lse)
-    _launch(call, given, o, lse)
+    operands, optional = (given.q, given.k, given.v), _get_optional(given)
+    parsed = _make_options(given, lse is not None)
+    call = _prepare(*operands, optional, given.captures, parsed, (o, lse))
+    written = (o,) if lse is None else (o, lse)
+    _launch(call, (*operands, *written), optional, given.captures)
 
 
 def _fake(

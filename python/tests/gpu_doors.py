@@ -12,9 +12,13 @@
                 block mask and without, beside torch's compiled flex_attention where that works, with
                 its own kernels and with FlashAttention-4's
     lists       block masks with hidden blocks between others, as lists, beside the same
+    blocks      how many blocks of 64 queries and 64 keys kernels multiply for these masks, of all,
+                and of how many a query sees a key
     graph       calls in a CUDA graph: whether replays with other contents give what calls give
 
-Each is a row of JSON with milliseconds, the median of rounds that take the candidates in turn.
+Each is a row of JSON with milliseconds, the median of rounds that take the candidates in turn. Rows
+of masks also have "device", those of a call within a replayed CUDA graph, and "host", those that a
+call takes the host alone.
 """
 
 import argparse
@@ -68,6 +72,46 @@ def measure_rounds(candidates, rounds):
     } | errors
 
 
+def measure_parts(candidates, rounds):
+    """Median milliseconds of each candidate on the device alone, and on the host alone."""
+    device, host = {}, {}
+    for name, call in candidates.items():
+        with contextlib.suppress(Exception):
+            host[name] = round(statistics.median(time_host(call, 20) for _ in range(rounds)), 4)
+            device[name] = round(time_replays(call, rounds), 4)
+    return {"device": device, "host": host}
+
+
+def time_host(call, count):
+    """Milliseconds that each of so many calls takes the host; the device's queue holds them."""
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(count):
+        call()
+    return (time.perf_counter() - start) / count * 1e3
+
+
+def time_replays(call, rounds, count=20):
+    """Median milliseconds of a call, of so many in a CUDA graph."""
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        call()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=stream):
+        for _ in range(count):
+            call()
+    times = []
+    for _ in range(rounds):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        graph.replay()
+        end.record()
+        torch.cuda.synchronize()
+        times.append(start.elapsed_time(end) / count)
+    return statistics.median(times)
+
+
 def call_sdpa(backend, q, k, v, **options):
     def call():
         with sdpa_kernel(backend):
@@ -108,6 +152,7 @@ def time_attention(rounds):
             # As torch activates it, in the place of its own flash attention.
             attention.activate_flash_attention_impl("FA4")
             try:
+                take_two_results()
                 candidates = {
                     "attn": call_door(q, k, v, is_causal=True),
                     "FA4": call_sdpa(SDPBackend.FLASH_ATTENTION, q, k, v, is_causal=True),
@@ -124,6 +169,17 @@ def find_fa4():
 
         return flash_attn_func
     return None
+
+
+def take_two_results():
+    """torch 2.11 takes two results of FlashAttention-4's function, whose newer versions have
+    more."""
+    from flash_attn.cute import interface
+
+    function = interface._flash_attn_fwd
+    if not hasattr(function, "whole"):
+        interface._flash_attn_fwd = lambda *given, **options: function(*given, **options)[:2]
+        interface._flash_attn_fwd.whole = function
 
 
 def call_fa4(function, q, k, v):
@@ -212,46 +268,93 @@ def time_step(rounds):
         yield {"keys": keys, "unit": "host ms"}, found
 
 
-def time_flex(rounds):
+def make_masks(length):
+    """The masks by name, and the score_mod of one of them."""
+    ids = torch.arange(length, device="cuda") // (length // 8)
+    masks = {
+        "document": lambda b, h, q, k: (ids[q] == ids[k]) & (q >= k),
+        "window": lambda b, h, q, k: (q >= k) & (q - k <= 1024),
+        "prefix": lambda b, h, q, k: (k < 1024) | (q >= k),
+        "chunks": lambda b, h, q, k: (q // 1024 == k // 1024) & (q >= k),
+        "alibi": lambda b, h, q, k: q >= k,
+    }
+    slopes = lambda s, b, h, i, j: s + (j - i) * torch.exp2(-0.5 * (h + 1))  # noqa: E731
+    return masks, {"alibi": slopes}
+
+
+def make_candidates(mask, score, q, k, v):
+    """Calls with a mask, by name; `k` and `v` may be written over in between."""
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
+    length = q.shape[2]
+    # A compiled function has a limit of recompilations.
+    torch._dynamo.reset()
+    compiled = torch.compile(flex_attention)
+    block = create_block_mask(mask, None, None, length, length, device="cuda")
+    # Its blocks are of 256 queries on these chips.
+    flash_block = create_block_mask(
+        mask, None, None, length, length, device="cuda", BLOCK_SIZE=(256, 128)
+    )
+    options = {"kernel_options": {"BACKEND": "FLASH"}}
+    return {
+        "attn": lambda: attn.flex_attention(q, k, v, score, block),
+        "attn, no block mask": lambda: attn.attention(q, k, v, score_mod=score, mask_mod=mask),
+        "torch": lambda: compiled(q, k, v, score, block),
+        "torch, FLASH": lambda: compiled(q, k, v, score, flash_block, **options),
+    }
+
+
+def time_flex(rounds):
     for length in MASK_LENGTHS:
-        ids = torch.arange(length, device="cuda") // (length // 8)
-        masks = {
-            "document": lambda b, h, q, k, ids=ids: (ids[q] == ids[k]) & (q >= k),
-            "window": lambda b, h, q, k: (q >= k) & (q - k <= 1024),
-            "prefix": lambda b, h, q, k: (k < 1024) | (q >= k),
-            "chunks": lambda b, h, q, k: (q // 1024 == k // 1024) & (q >= k),
-            "alibi": lambda b, h, q, k: q >= k,
-        }
+        masks, scores = make_masks(length)
+        for dim in MASK_DIMS:
+            for name, mask in masks.items():
+                operands = [make(1, 16, length, dim) for _ in range(3)]
+                candidates = make_candidates(mask, scores.get(name), *operands)
+                found = measure_rounds(candidates, min(rounds, 9))
+                candidates.pop("torch, FLASH")
+                # Longer calls hide the host's time.
+                parts = measure_parts(candidates, min(rounds, 9)) if length <= 4096 else {}
+                yield {"mask": name, "length": length, "dim": dim, **parts}, found
+
+
+#: Queries and keys of a block that is counted.
+BLOCK = 64
+
+
+def count_blocks(call, v):
+    """How many blocks of queries and keys a call multiplies, in the mean of the heads: those of
+    queries whose results are no numbers where a block of values is none. Writes over `v`, (1,
+    heads, keys, dim)."""
+    _, heads, length, _ = v.shape
+    blocks = length // BLOCK
+    found = 0
+    for first in range(0, blocks, heads):
+        v.fill_(1)
+        places = range(first, min(first + heads, blocks))
+        for head, place in enumerate(places):
+            v[:, head, place * BLOCK : (place + 1) * BLOCK] = float("nan")
+        o = call()[:, : len(places)]
+        rows = o.reshape(len(places), blocks, -1).isnan().any(-1)
+        found += int(rows.sum())
+    return found
+
+
+def time_blocks(_):
+    """Blocks that are multiplied: all else was skipped."""
+    for length in MASK_LENGTHS:
+        masks, scores = make_masks(length)
         for dim in MASK_DIMS:
             for name, mask in masks.items():
                 q, k, v = (make(1, 16, length, dim) for _ in range(3))
-                # A compiled function has a limit of recompilations.
-                torch._dynamo.reset()
-                compiled = torch.compile(flex_attention)
-                block = create_block_mask(mask, None, None, length, length, device="cuda")
-                # Its blocks are of 256 queries on these chips.
-                flash_block = create_block_mask(
-                    mask, None, None, length, length, device="cuda", BLOCK_SIZE=(256, 128)
-                )
-                score = None
-                if name == "alibi":
-                    score = lambda s, b, h, i, j: s + (j - i) * torch.exp2(-0.5 * (h + 1))  # noqa: E731
-                candidates = {
-                    "attn": lambda: attn.flex_attention(q, k, v, score, block),
-                    "attn, no block mask": lambda: attn.attention(
-                        q, k, v, score_mod=score, mask_mod=mask
-                    ),
-                    "torch": lambda: compiled(q, k, v, score, block),
-                    "torch, FLASH": lambda: compiled(
-                        q, k, v, score, flash_block, kernel_options={"BACKEND": "FLASH"}
-                    ),
-                }
-                yield (
-                    {"mask": name, "length": length, "dim": dim},
-                    measure_rounds(candidates, min(rounds, 9)),
-                )
+                candidates = make_candidates(mask, scores.get(name), q, k, v)
+                candidates.pop("torch, FLASH")
+                places = torch.arange(length, device="cuda")
+                seen = mask(0, 0, places[:, None], places).unflatten(0, (-1, BLOCK))
+                needed = seen.any(1).unflatten(1, (-1, BLOCK)).any(-1).sum().item()
+                found = {each: count_blocks(call, v) for each, call in candidates.items()}
+                of_all = {"all": (length // BLOCK) ** 2, "needed": needed}
+                yield {"mask": name, "length": length, "dim": dim, "unit": "blocks", **of_all}, found
 
 
 def time_lists(rounds):
@@ -277,8 +380,9 @@ def time_lists(rounds):
                 "torch": lambda: compiled(q, k, v, None, block, enable_gqa=True),
             }
             error = round((got - want).norm().item() / want.norm().item(), 6)
+            parts = measure_parts(candidates, min(rounds, 9)) if length <= 4096 else {}
             yield (
-                {"length": length, "dim": dim, "beside torch": error},
+                {"length": length, "dim": dim, "beside torch": error, **parts},
                 measure_rounds(candidates, min(rounds, 9)),
             )
 
@@ -337,7 +441,7 @@ def main():
     rows = []
     for name, run in (
         ("attention", time_attention), ("wide", time_wide), ("step", time_step), ("flex", time_flex),
-        ("lists", time_lists), ("graph", check_graphs), ("model", time_model),
+        ("lists", time_lists), ("blocks", time_blocks), ("graph", check_graphs), ("model", time_model),
     ):  # fmt: skip
         if not re.search(options.only, name):
             continue

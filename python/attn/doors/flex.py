@@ -97,6 +97,11 @@ def _says_all(block_mask: Any, table: Any) -> bool:
     return bool(torch.equal(make_table(made), table))
 
 
+def _is_captured(tensor: Any) -> bool:
+    """Whether what is done with a tensor goes into a CUDA graph."""
+    return tensor.is_cuda and torch.cuda.is_current_stream_capturing()
+
+
 class Found(NamedTuple):
     """What a block mask became."""
 
@@ -105,6 +110,23 @@ class Found(NamedTuple):
     #: `block_counts` and `block_indices` of attn.attention for the batches and heads of the block
     #: mask, None where the function says all.
     lists: tuple[Any, Any] | None
+    #: The same by the batches and heads of operands; kept, since a CUDA graph may read them.
+    expanded: dict[tuple[int, int], tuple[Any, Any]]
+
+    def expand(self, batch: int, heads: int) -> tuple[Any, Any]:
+        """Returns the lists, which are there, for so many batches and heads. Calls with as many
+        share them: to copy them takes longer than short calls."""
+        known = self.expanded.get((batch, heads))
+        if known is None:
+            assert self.lists is not None
+            counts, indices = self.lists
+            shape = (batch, heads, -1, -1)
+            known = counts.expand(*shape).contiguous(), indices.expand(*shape).contiguous()
+            if _is_captured(counts):
+                # Written when the graph is replayed, not before.
+                return known
+            self.expanded[batch, heads] = known
+        return known
 
 
 def _has_holes(table: Any) -> bool:
@@ -146,7 +168,7 @@ def find_mask(block_mask: Any, dims: tuple[int, int] = (_LISTED, _LISTED)) -> Fo
             lists = _make_lists(table)
         elif not says_all:
             function = mask_tensors.read_blocks(table, block_mask.BLOCK_SIZE, function)
-        known = Found(trace("mask_mod", function), lists)
+        known = Found(trace("mask_mod", function), lists, {})
         block_mask.__dict__[_FOUND][takes_lists] = known
     return known
 
@@ -213,7 +235,7 @@ def attend(
         found = find_mask(block_mask, (query.shape[-1], value.shape[-1]))
         options["mask_mod"] = found.mod
         if found.lists is not None:
-            lists = (each.expand(*query.shape[:2], -1, -1).contiguous() for each in found.lists)
+            lists = found.expand(query.shape[0], query.shape[1])
             options |= dict(zip(("block_counts", "block_indices"), lists, strict=True))
             options["block_size"] = tuple(block_mask.BLOCK_SIZE)
     if query.shape[0] != key.shape[0]:

@@ -59,8 +59,13 @@ def _find_missing_mask(module: Any) -> str | None:
     return f"the registry of masks has no {name}; attn.hf.register({name!r}) gives both"
 
 
+def _get_shape(query: Any, key: Any) -> tuple[int, ...]:
+    """(batch, heads, queries, keys) of the scores."""
+    return (*query.shape[:3], key.shape[2])
+
+
 def _read_mask(
-    mask: Any, causal: bool, window: int | None, shape: tuple[int, ...]
+    mask: Any, module: Any, given: dict[str, Any], query: Any, key: Any
 ) -> dict[str, Any]:
     """Options of `attn.attention` for what a layer is given as its mask."""
     if isinstance(mask, Mask):
@@ -71,14 +76,17 @@ def _read_mask(
                 f"attention_mask: expected (batch, heads, queries, keys), got {list(mask.shape)}; a "
                 "model that makes no masks under this name needs attn.hf.register() under it"
             )
-        score_mod, mask_mod = mask_tensors.make_mods("attention_mask", mask, shape)
-        return {"score_mod": score_mod, "mask_mod": mask_mod}
+        mods = mask_tensors.make_mods("attention_mask", mask, _get_shape(query, key))
+        return dict(zip(("score_mod", "mask_mod"), mods, strict=True))
     if mask is not None:
         raise AttnError(
             f"attention_mask: expected a mask of attn.hf or a tensor, got {type(mask).__name__}"
         )
+    causal, window = given["is_causal"], given["sliding_window"]
+    if causal is None:
+        causal = getattr(module, "is_causal", True)
     # As SDPA's function has it: one query sees all keys.
-    is_causal = causal and shape[2] > 1
+    is_causal = bool(causal) and query.shape[2] > 1
     if window is not None and is_causal:
         return {"window": (window - 1, 0)}
     return {"causal": is_causal}
@@ -104,7 +112,6 @@ def _attend(
     module: Any, query: Any, key: Any, value: Any, attention_mask: Any, given: dict[str, Any]
 ) -> Any:
     """(batch, heads, queries, dim) from the kernel."""
-    shape = (*query.shape[:3], key.shape[2])
     counts = given["counts"]
     is_packed = counts is not None
     if is_packed and isinstance(attention_mask, Mask) and attention_mask.mod is not None:
@@ -121,16 +128,13 @@ def _attend(
             "cu_seq_lens_q is given beside position_bias; give the model its sequences as rows of "
             "a batch, with an attention_mask, and no cu_seq_lens_q"
         )
-    causal = (
-        given["is_causal"] if given["is_causal"] is not None else getattr(module, "is_causal", True)
-    )
-    options = _read_mask(attention_mask, bool(causal), given["sliding_window"], shape)
+    options = _read_mask(attention_mask, module, given, query, key)
     if given["position_bias"] is not None:
-        _add_bias(options, given["position_bias"], shape)
+        _add_bias(options, given["position_bias"], _get_shape(query, key))
     sinks = given["s_aux"]
     if sinks is not None:
         options["sinks"] = sinks.detach().to(torch.float32).contiguous()
-    options |= {"scale": given["scaling"], "softcap": given["softcap"]}
+    options["scale"], options["softcap"] = given["scaling"], given["softcap"]
     if is_packed:
         if options.get("causal"):
             options["causal"] = "bottom-right"

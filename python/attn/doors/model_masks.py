@@ -100,6 +100,14 @@ def _read_padding(mask: Any, kv_length: int, kv_offset: int, last: Any) -> Any:
     return mask[:, kv_offset : kv_offset + kv_length].to(torch.bool).contiguous()
 
 
+def _make_offsets(q_offset: Any, kv_offset: Any, device: Any) -> torch.Tensor:
+    """Returns where queries and keys begin, i32 (2) on the device."""
+    if isinstance(q_offset, int) and isinstance(kv_offset, int):
+        return torch.tensor([q_offset, kv_offset], dtype=torch.int32, device=device)
+    places = [torch.as_tensor(each, device=device).reshape(()) for each in (q_offset, kv_offset)]
+    return torch.stack(places).to(torch.int32)
+
+
 def make_mask(
     batch_size: int,
     q_length: int,
@@ -109,27 +117,29 @@ def make_mask(
     mask_function: Callable[..., Any] | None = None,
     attention_mask: Any = None,
     device: Any = "cpu",
+    allow_is_causal_skip: bool = True,
     **others: Any,
 ) -> Mask:
-    """The mask of a step, as transformers' masking_utils ask for it."""
+    """The mask of a step, as transformers' masking_utils ask for it. `allow_is_causal_skip` is
+    False for a cache that has all of its places from the start."""
     from transformers import masking_utils
 
     function = mask_function or masking_utils.causal_mask_function
     parts = host_masks.split(function)
-    # A tensor in host memory is as good as a number; one on a device would be waited for. The steps
-    # of a static cache, which has one, are a kernel's alike, also the last one, which sees all keys.
+    # A tensor in host memory is as good as a number; one on a device would be waited for.
     if isinstance(q_offset, torch.Tensor) and q_offset.device.type == "cpu" and q_length > 1:
         q_offset = int(q_offset)
     is_known = isinstance(q_offset, int) and isinstance(kv_offset, int)
+    # All steps of a static cache are a kernel's, which reads the place of the query: options would
+    # say those of a full one only.
+    has_options = is_known and (q_length > 1 or allow_is_causal_skip)
     aligned = (
-        host_masks.align(parts, q_length, kv_length, q_offset - kv_offset) if is_known else None
+        host_masks.align(parts, q_length, kv_length, q_offset - kv_offset) if has_options else None
     )
     functions = list(parts.rest) if aligned is not None else host_masks.make_parts(parts)
     offsets = None
     if functions and not (is_known and q_offset == kv_offset == 0):
-        offsets = torch.stack(
-            [torch.as_tensor(each, device=device).reshape(()) for each in (q_offset, kv_offset)]
-        ).to(torch.int32)
+        offsets = _make_offsets(q_offset, kv_offset, device)
     last = q_offset + q_length - 1 if parts.causal else None
     padding = _read_padding(attention_mask, kv_length, int(kv_offset), last)
     seen = host_masks.join(functions, offsets, padding)

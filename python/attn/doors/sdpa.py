@@ -3,15 +3,48 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import types
+from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.nn import functional
+from torch.nn.attention import bias
 
 from ..calls import call_signatures
 from ..errors import AttnError
 from . import mask_tensors, notices
 
 _TYPES = (torch.float16, torch.bfloat16)
+#: Where the diagonals of torch's causal biases lie.
+_PLACES = {
+    bias.CausalVariant.UPPER_LEFT: "top-left",
+    bias.CausalVariant.LOWER_RIGHT: "bottom-right",
+}
+
+
+def _is_usual(tensor: Any) -> bool:
+    """Whether a tensor leaves functions of torch as they are."""
+    kind = type(tensor)
+    if kind in (torch.Tensor, torch.nn.Parameter):
+        return True
+    function = getattr(kind, "__torch_function__", None)
+    usual = torch.Tensor.__torch_function__.__func__  # type: ignore[attr-defined]
+    return function is torch._C._disabled_torch_function_impl or (
+        getattr(function, "__func__", None) is usual
+    )
+
+
+def _find_place(attn_mask: Any, query: Any, key: Any) -> str | None:
+    """Where the diagonal of a mask lies that is torch's causal bias for these operands; None for
+    others."""
+    if not isinstance(attn_mask, bias.CausalBias):
+        return None
+    lengths = (attn_mask.seq_len_q, attn_mask.seq_len_kv)
+    if lengths != (query.shape[-2], key.shape[-2]):
+        return None
+    return _PLACES.get(attn_mask.variant)
 
 
 def find_reason(
@@ -27,6 +60,10 @@ def find_reason(
     tensors = (query, key, value)
     if not all(isinstance(each, torch.Tensor) for each in tensors):
         return "operands are no tensors"
+    for each in (*tensors, attn_mask):
+        # What such tensors hold is theirs to say.
+        if each is not None and not _is_usual(each):
+            return f"there is a {type(each).__name__}"
     if any(each.is_nested or each.layout != torch.strided for each in tensors):
         return "operands are nested or sparse"
     if dropout_p:
@@ -86,7 +123,7 @@ def attend(
     key: Any,
     value: Any,
     attn_mask: Any = None,
-    is_causal: bool = False,
+    is_causal: bool | str = False,
     scale: Any = None,
     **options: Any,
 ) -> Any:
@@ -103,18 +140,36 @@ def attend(
     return o.reshape((*query.shape[:-1], value.shape[-1]))
 
 
+def _replace_attention(
+    function: types.FunctionType, attention: Callable[..., Any]
+) -> Callable[..., Any]:
+    """A copy of a function of torch.nn.functional with another attention: torch asks no mode
+    within a function for which it has asked it."""
+    scope = {**function.__globals__, "scaled_dot_product_attention": attention}
+    copy = types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__)
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy
+
+
 class Mode(torch.overrides.TorchFunctionMode):
     """While it is active, `scaled_dot_product_attention` is attn's."""
 
     def __init__(self, strict: bool = False) -> None:
         super().__init__()
         self._strict = strict
+        #: What torch.nn.MultiheadAttention calls, with this attention.
+        self._attend_heads = _replace_attention(
+            functional.multi_head_attention_forward,  # type: ignore[arg-type]
+            functools.partial(self._attend, functional.scaled_dot_product_attention),
+        )
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if func is not torch.nn.functional.scaled_dot_product_attention:
-            return func(*args, **kwargs)
-        return self._attend(func, *args, **kwargs)
+        if func is functional.scaled_dot_product_attention:
+            return self._attend(func, *args, **kwargs)
+        if func is functional.multi_head_attention_forward and not torch.compiler.is_compiling():
+            return self._attend_heads(*args, **kwargs)
+        return func(*args, **kwargs)
 
     def _attend(
         self,
@@ -128,10 +183,12 @@ class Mode(torch.overrides.TorchFunctionMode):
         scale: Any = None,
         enable_gqa: bool = False,
     ) -> Any:
-        reason = find_reason(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa)
+        place = None if is_causal else _find_place(attn_mask, query, key)
+        mask, causal = (attn_mask, is_causal) if place is None else (None, place)
+        reason = find_reason(query, key, value, mask, dropout_p, bool(causal), enable_gqa)
         if reason is None:
             try:
-                return attend(query, key, value, attn_mask, is_causal, scale)
+                return attend(query, key, value, mask, causal, scale)
             except AttnError as error:
                 reason = str(error)
         if self._strict:

@@ -441,11 +441,9 @@ def test_no_memory_for_a_workspace(monkeypatch):
         raise torch.cuda.OutOfMemoryError("out of memory")
 
     q = torch.zeros(1, 2, 8, 32)
-    given = types.SimpleNamespace(q=q, k=q, v=q, captures=None)
     call = types.SimpleNamespace(device=0, launch=lambda addresses, stream, allocate: allocate(64))
-    monkeypatch.setattr(torch_op, "_get_optional", lambda given: ())
     monkeypatch.setattr(torch_op, "_get_stream", lambda device: 0)
     monkeypatch.setattr(torch, "empty", refuse)
     message = "expected 64 bytes of cpu for a workspace, got: out of"
     with pytest.raises(attn.DriverError, match=message):
-        torch_op._launch(call, given, q, None)
+        torch_op._launch(call, (q, q, q, q), (), None)

@@ -5,6 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
+from attn.doors import flex as door  # noqa: E402
 from torch.nn.attention import flex_attention as host  # noqa: E402
 
 QUERIES, KEYS = 200, 260
@@ -148,16 +149,23 @@ def strided(b, h, q_idx, kv_idx):
     return ((own == other) & (q_idx >= kv_idx)) | ((other % 2 == h % 2) & (other < own))
 
 
-def test_lists_of_blocks():
+def test_lists_of_blocks(monkeypatch):
     """Blocks between hidden ones become lists: what these do not name is not read."""
     q, k, v = torch.randn(1, 4, 256, 32).half(), *torch.randn(2, 1, 2, 256, 32).half()
     want = compute(q, k, v, strided, alibi)
     mask = host.create_block_mask(strided, 1, 4, 256, 256, device=documents.device, BLOCK_SIZE=64)
-    assert attn.doors.flex.find_mask(mask).lists is not None
+    found = door.find_mask(mask)
+    assert found.lists is not None
+    first, _ = found.expand(2, 4), found.expand(3, 4)
+    # They stay where they are, but for those that a graph is to write.
+    assert found.expand(2, 4) is first
+    with monkeypatch.context() as context:
+        context.setattr(door, "_is_captured", lambda tensor: True)
+        assert found.expand(5, 4) is not found.expand(5, 4)
     got = attn.flex_attention(q, k, v, alibi, mask, enable_gqa=True, return_lse=True)
     compare(got, want)
     # Without holes the compiler finds the blocks, and without whole blocks there are no lists.
-    assert attn.doors.flex.find_mask(block(window)).lists is None
+    assert door.find_mask(block(window)).lists is None
     counts, indices = (
         torch.tensor([[[1, 1]]], dtype=torch.int32),
         torch.tensor([[[[1, 0], [0, 1]]]], dtype=torch.int32),

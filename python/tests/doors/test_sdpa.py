@@ -10,7 +10,9 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 
 import attn.torch  # noqa: E402
 from attn.doors import flash_operators  # noqa: E402
+from attn.doors import sdpa as door  # noqa: E402
 from torch.nn import functional  # noqa: E402
+from torch.nn.attention import bias  # noqa: E402
 
 
 def make(*shape, dtype=torch.float16):
@@ -18,9 +20,8 @@ def make(*shape, dtype=torch.float16):
 
 
 def widen(value):
-    return (
-        value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
-    )
+    is_plain = type(value) in (torch.Tensor, torch.nn.Parameter)
+    return value.double() if is_plain and value.is_floating_point() else value
 
 
 def compare(*operands, tolerance=5e-3, **options):
@@ -51,6 +52,11 @@ CALLS = {
     "odd heads": ([make(1, 2, 9, 33)] * 3, {}),
     "views": ([make(2, 9, 3, 32).transpose(1, 2)] * 3, {}),
     "odd views": ([make(2, 3, 9, 37)[..., 1:33]] * 3, {}),
+    "causal bias": ((Q, K, V), {"attn_mask": bias.causal_upper_left(30, 37)}),
+    "causal bias of the last key": ((Q, K, V), {"attn_mask": bias.causal_lower_right(30, 37)}),
+    "causal bias of one query": (
+        (Q[:, :, :1], K, V), {"attn_mask": bias.causal_upper_left(1, 37)}
+    ),  # fmt: skip
     "nothing seen": ((Q, K, V), {"attn_mask": torch.zeros(30, 37).bool()}),
 }
 
@@ -65,18 +71,36 @@ def test_types():
     compare(*[make(1, 2, 20, 64, dtype=torch.bfloat16)] * 3, tolerance=3e-2)
 
 
-def test_modules():
-    """torch's own layers reach it."""
+def test_modules(monkeypatch):
+    """torch's own layers reach it, whose function torch asks the mode about."""
+    reached = []
+    attend = door.attend
+    monkeypatch.setattr(door, "attend", lambda *given: reached.append(1) or attend(*given))
     layer = torch.nn.MultiheadAttention(64, 4, batch_first=True).half().eval()
     x = make(1, 10, 64)
     with torch.no_grad():
         want = layer(x, x, x, need_weights=False)[0]
         with attn.torch.sdpa():
             got = layer(x, x, x, need_weights=False)[0]
-    assert (got - want).abs().max() < 5e-3
+    assert (got - want).abs().max() < 5e-3 and reached == [1]
+
+
+class OwnTensor(torch.Tensor):
+    """One whose functions are its own."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return super().__torch_function__(func, types, args, kwargs)
 
 
 LEFT = {
+    "bias of other lengths": (
+        (Q, K, V), {"attn_mask": bias.causal_lower_right(30, 30)}, "there is a CausalBias"
+    ),  # fmt: skip
+    "a tensor of its own": (
+        (Q, K, V), {"attn_mask": torch.ones(30, 37).bool().as_subclass(OwnTensor)},
+        "there is a OwnTensor"
+    ),  # fmt: skip
     "dropout": ((Q, K, V), {"dropout_p": 0.1}, "there is no dropout"),
     "float32": ((Q.float(), K.float(), V.float()), {}, "elements are torch.float32"),
     "gradients": ((make(2, 4, 30, 40).requires_grad_(), K, V), {}, "there is no backward pass"),

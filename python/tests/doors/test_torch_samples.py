@@ -7,12 +7,14 @@ import re
 
 import attn.torch
 import pytest
+from attn.doors import sdpa
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("expecttest", reason="torch's samples need expecttest")
 
 from torch.nn.functional import scaled_dot_product_attention  # noqa: E402
 from torch.testing._internal.common_methods_invocations import op_db  # noqa: E402
+from torch.testing._internal.common_modules import module_db  # noqa: E402
 
 (OPERATOR,) = [each for each in op_db if each.name == "nn.functional.scaled_dot_product_attention"]
 #: Why samples are left to torch: nothing else may be a reason.
@@ -63,3 +65,26 @@ def test_samples(dtype, caplog):
             (got - want)[seen].abs() <= (2e-3 if dtype == torch.float16 else 1.6e-2) * max(scale, 1)
         ).all()
     assert taken >= 8 and left["there is no dropout"] >= 8, (taken, left)
+
+
+#: Layers that call the function, and how many times.
+LAYERS = {"nn.TransformerEncoderLayer": 1, "nn.TransformerDecoderLayer": 2}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers(name, monkeypatch):
+    """torch's own samples of its layers, those that its module tests run: every eighth one."""
+    reached, attend = [], sdpa.attend
+    monkeypatch.setattr(sdpa, "attend", lambda *given: reached.append(1) or attend(*given))
+    (info,) = [each for each in module_db if each.name == name]
+    options = {"device": "cpu", "dtype": torch.float16, "requires_grad": False, "training": True}
+    for sample in info.module_inputs_func(info, **options)[::8]:
+        given = sample.constructor_input
+        layer = info.module_cls(*given.args, **given.kwargs).half()
+        reached.clear()
+        with torch.no_grad():
+            want = layer(*sample.forward_input.args, **sample.forward_input.kwargs)
+            with attn.torch.sdpa():
+                got = layer(*sample.forward_input.args, **sample.forward_input.kwargs)
+        assert len(reached) == LAYERS[name]
+        torch.testing.assert_close(got, want, atol=1e-2, rtol=1e-2)

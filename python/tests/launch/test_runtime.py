@@ -392,6 +392,11 @@ def test_restored_workspaces_stay(driver, monkeypatch):
     (where,) = [n for n, arg in enumerate(record["args"]) if arg.get("index") == 0]
     assert mixed._functions[0][0].launches[-1][5][where] == struct.pack("<Q", 0x7000)
     assert len(runtime._kept) == 1
+    # Nothing is asked of a device whose kernels have run.
+    with monkeypatch.context() as context:
+        context.setattr(cuda_driver, "get_device", None)
+        prepared((0x1000, 0x2000, 0x3000), 5, scratch=0x8000)
+    assert mixed._functions[0][0].launches[-1][5][where] == struct.pack("<Q", 0x8000)
     del Driver.cuStreamGetId
     assert cuda_driver.find_stream(5) is None
 
