@@ -240,8 +240,9 @@ bool Machine::answer(Warp &warp, const Step &step) {
 void Machine::splitAtQuestion(Machine &other) {
   other.learn(Affine(-1).plus(*question, -1));
   learn(*question);
-  impossible = facts.areImpossible();
-  other.impossible = other.facts.areImpossible();
+  // A key would keep the numbers that are not integers and lose these.
+  impossible = !facts.haveIntegers();
+  other.impossible = !other.facts.haveIntegers();
   question = other.question = std::nullopt;
 }
 
@@ -306,9 +307,10 @@ std::optional<Affine> Machine::computeCounts(Operation *op,
     return args[0];
   if (isa<arith::ShRUIOp, arith::ShRSIOp>(op) && isFactor && by >= 0 && by < 31)
     return divide(args[0], int64_t(1) << by);
-  // A bit that is set is -1, with the sign extended.
+  // It was asked for. A bit that is set is -1, with the sign extended.
   if (isLowestBit(op))
-    return getRest(args[0], divide(args[0], 2), 2).times(-1);
+    return Affine(-int64_t(
+        facts.imply(getRest(args[0], divide(args[0], 2), 2).plus(Affine(-1)))));
   if (!isFactor && args.size() == 2 && isa<arith::DivUIOp>(op)) {
     Affine quotient = Affine::unknown(unknowns->get(getName(op), args));
     learn(quotient);

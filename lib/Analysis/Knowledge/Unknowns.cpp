@@ -211,19 +211,59 @@ void Facts::forget(llvm::function_ref<bool(uint32_t)> isForgotten) {
   });
 }
 
-/// Leaves an unknown out of what is known. Each pair of bounds of it makes a
-/// row; where these would be many more, what speaks of it is forgotten, which
-/// is less than is known.
-static void eliminate(IntegerPolyhedron &rows, unsigned column, int64_t &work) {
+/// Turns two bounds between which there is one number into an equality, by
+/// which an unknown is left out without more rows.
+static void findEqualities(IntegerPolyhedron &rows) {
+  for (unsigned i = 0; i < rows.getNumInequalities(); ++i) {
+    llvm::SmallVector<int64_t> row = rows.getInequality64(i);
+    llvm::SmallVector<int64_t> opposite;
+    for (int64_t factor : row)
+      opposite.push_back(-factor);
+    for (unsigned other = i + 1; other < rows.getNumInequalities(); ++other) {
+      if (rows.getInequality64(other) != opposite)
+        continue;
+      rows.removeInequality(other);
+      rows.removeInequality(i--);
+      rows.addEquality(row);
+      break;
+    }
+  }
+}
+
+/// Returns of how many bounds below and above an unknown there are pairs; 0 if
+/// an equality says what it is.
+static unsigned countPairs(const IntegerPolyhedron &rows, unsigned column) {
+  for (unsigned i = 0; i < rows.getNumEqualities(); ++i)
+    if (rows.getEquality64(i)[column] != 0)
+      return 0;
   unsigned lower = 0, upper = 0;
   for (unsigned i = 0; i < rows.getNumInequalities(); ++i) {
     int64_t factor = rows.getInequality64(i)[column];
     lower += factor > 0;
     upper += factor < 0;
   }
-  work += int64_t(rows.getNumVars() + 1) *
-          (rows.getNumInequalities() + lower * upper);
-  if (rows.getNumEqualities() == 0 && lower * upper > kMostPairs)
+  return lower * upper;
+}
+
+/// Returns the unknown whose bounds make the fewest rows, of those behind the
+/// first ones.
+static unsigned findCheapest(const IntegerPolyhedron &rows, unsigned first) {
+  unsigned best = rows.getNumVars() - 1, least = countPairs(rows, best);
+  for (unsigned column = best; column-- > first;)
+    if (unsigned pairs = countPairs(rows, column); pairs < least) {
+      best = column;
+      least = pairs;
+    }
+  return best;
+}
+
+/// Leaves an unknown out of what is known. Each pair of bounds of it makes a
+/// row; where these would be many more, what speaks of it is forgotten, which
+/// is less than is known.
+static void eliminate(IntegerPolyhedron &rows, unsigned column, int64_t &work) {
+  unsigned pairs = countPairs(rows, column);
+  work += int64_t(rows.getNumVars() + 1) * (rows.getNumInequalities() + pairs);
+  if (pairs > kMostPairs)
     for (unsigned i = rows.getNumInequalities(); i-- > 0;)
       if (rows.getInequality64(i)[column] != 0)
         rows.removeInequality(i);
@@ -239,8 +279,9 @@ void Facts::keepOnly(const llvm::DenseSet<uint32_t> &live) {
     columns.try_emplace(number, columns.size());
   unsigned kept = columns.size();
   IntegerPolyhedron rows = getRows(facts, columns);
+  findEqualities(rows);
   while (columns.size() > kept && rows.getNumVars() > kept)
-    eliminate(rows, rows.getNumVars() - 1, work);
+    eliminate(rows, findCheapest(rows, kept), work);
   facts.clear();
   auto take = [&](llvm::ArrayRef<int64_t> row, int64_t sign) {
     Affine sum(sign * row.back());

@@ -125,6 +125,9 @@ LogicalResult attn::checkAdded(AttentionOp op) {
       failed(batch.unify(q, 0)) || failed(batch.unify(table, 0)) ||
       failed(batch.unify(lengths, 0)))
     return failure();
+  if (table.getExtent(1) == 0)
+    return op.emitOpError("expected dimension 1 of 'added_table' to be at "
+                          "least 1, got 0");
   for (NamedValue numbers : {table, lengths})
     if (!elementTypeOf(numbers.value).isInteger(32))
       return op.emitOpError("expected '")
