@@ -80,6 +80,7 @@ void execCpAsync(Exec &x, const Inst &I) {
   Clock space;
   const Knowledge &know = x.warp->order.know;
   const Clock &issue = know.getGeneric(/*isShared=*/true, space);
+  ShadowDecision written, read;
   forLanes(x.active, [&](unsigned lane) {
     if (x.action == Action::Fault)
       return;
@@ -107,7 +108,7 @@ void execCpAsync(Exec &x, const Inst &I) {
     op.src[lane] = x.read(I.ops[1], lane) + I.imm2;
     sharedTraffic.add(dst, lane);
     stamp.lane = lane;
-    trackAs(x, stamp, issue, dst, op.cpBytes, true);
+    trackAs(x, stamp, issue, dst, op.cpBytes, true, &written);
     if (x.sanitizing() && !dst.cta->mbarriers.empty())
       checkMbarrierOverlap(x, dst, op.cpBytes, lane);
     if (!bytes)
@@ -127,7 +128,7 @@ void execCpAsync(Exec &x, const Inst &I) {
                      "expected a source in global memory", lane);
     globalTraffic.add(src, lane);
     // The source is read any time until the copy is waited for.
-    trackAs(x, stamp, know.generic, src, bytes, false);
+    trackAs(x, stamp, know.generic, src, bytes, false, &read);
   });
   if (x.action == Action::Fault)
     return;
@@ -199,6 +200,7 @@ void trackWaited(Exec &x, const CpAsyncOp &op, uint32_t lanes) {
   Clock clock = x.warp->order.know.generic;
   uint32_t actor = x.warp->cpAsync.stream.actor;
   clock.setPart(actor, std::max(clock.get(actor).part, op.epoch), 0);
+  ShadowDecision decided;
   forLanes(lanes, [&](unsigned lane) {
     MemRef ref;
     ref.space = Space::Shared;
@@ -207,7 +209,7 @@ void trackWaited(Exec &x, const CpAsyncOp &op, uint32_t lanes) {
     ref.address = ref.offset + SharedBase;
     Stamp stamp = x.stampHere(lane);
     stamp.inst = op.inst;
-    trackAs(x, stamp, clock, ref, op.cpBytes, true);
+    trackAs(x, stamp, clock, ref, op.cpBytes, true, &decided);
   });
 }
 

@@ -37,7 +37,6 @@ public:
     while (rows.any()) {
       unsigned row = firstOf(rows);
       Group &group = takeGroup(row, rows);
-      access.forgetCells();
       group.shadow.access(column, count, access,
                           [&](const Stamp &s, bool wasWrite, uint64_t at) {
                             conflict(s, wasWrite, row, unsigned(at));

@@ -4,32 +4,16 @@
 
 using namespace mlir::attn::sim;
 
-uint32_t ReaderLists::makeOwn(uint32_t list) {
-  if (list != None && lists[list].cells == 1)
-    return list;
-  uint32_t own;
-  if (free.empty()) {
-    own = lists.size();
-    lists.emplace_back();
-  } else {
-    own = free.back();
-    free.pop_back();
-  }
-  lists[own].readers = lists[list].readers;
-  lists[own].cells = 1;
-  release(list);
-  return own;
-}
-
 Shadow Shadow::clone() const {
   Shadow copy;
   copy.init(count * granule, granule);
   std::memcpy(copy.cells.data(), cells.data(), count * sizeof(ShadowCell));
-  copy.lists = lists;
+  copy.states = states;
   return copy;
 }
 
-void Shadow::addReader(ShadowCell &cell, ShadowAccess &access) {
+void Shadow::addReader(ShadowCell cell, ShadowState &state,
+                       ShadowAccess &access) {
   const Stamp &stamp = access.stamp;
   // Whoever is ordered after this read is ordered after that one too. Of an
   // asynchronous one that is not so: its end says nothing of what came before.
@@ -40,25 +24,25 @@ void Shadow::addReader(ShadowCell &cell, ShadowAccess &access) {
            access.observer.knowsForAll(r);
   };
   auto change = [&]() -> llvm::SmallVectorImpl<Stamp> & {
-    uint32_t own = lists.makeOwn(cell.more);
-    // What is only this cell's is in the state of no other one.
-    access.repeats &= own != cell.more;
-    cell.more = own;
-    return lists.getOwn(own);
+    // The list says which lane it was.
+    access.last.forLanes = false;
+    return states.changeReaders(cell, state);
   };
-  llvm::ArrayRef<Stamp> more = lists.get(cell.more);
+  access.last.stays |= ShadowCell::ReadLane;
+  llvm::ArrayRef<Stamp> more = states.getReaders(state);
   int covered = -1;
   bool foreign = false;
   for (int i = more.size(); i-- > 0;) {
     const Stamp &r = more[i];
     if (isSame(r, stamp))
-      return update(change()[i], stamp);
+      return update(change()[i], access);
     if (covered < 0 && isCovered(r))
       covered = i;
-    foreign |= r.cluster != cell.read.cluster;
+    foreign |= r.cluster != state.read.cluster;
   }
-  if (isCovered(cell.read)) {
-    cell.read = stamp;
+  if (isCovered(state.read)) {
+    access.last.stays &= ~ShadowCell::ReadLane;
+    state.read = stamp;
     return;
   }
   if (covered >= 0) {
@@ -68,7 +52,7 @@ void Shadow::addReader(ShadowCell &cell, ShadowAccess &access) {
   if (more.size() + 1 >= access.maxReaders) {
     // Two clusters stay among the readers, if two have read: then no write can
     // come from the only one, and a conflict between clusters is not lost.
-    if (stamp.cluster != cell.read.cluster && !foreign)
+    if (stamp.cluster != state.read.cluster && !foreign)
       change().back() = stamp;
     return;
   }
@@ -83,8 +67,11 @@ void Shadow::seed(uint64_t offset, uint64_t bytes, const TouchedRange &range) {
   if (range.kind == TouchedRange::Atomic)
     stamp.flags = Stamp::Strong;
   uint64_t end = std::min(count, (offset + bytes + granule - 1) / granule);
-  for (uint64_t i = offset / granule; i < end; ++i)
-    (range.kind == TouchedRange::Read ? cells[i].read : cells[i].write) = stamp;
+  for (uint64_t i = offset / granule; i < end; ++i) {
+    ShadowState state = states.get(cells[i]);
+    (range.kind == TouchedRange::Read ? state.read : state.write) = stamp;
+    cells[i] = states.change(cells[i], state);
+  }
 }
 
 void GlobalShadow::make(Shadow &shadow, uint64_t page) const {

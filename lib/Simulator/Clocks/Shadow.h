@@ -1,8 +1,7 @@
 //===- Shadow.h - Who touched which cell last -------------------*- C++ -*-===//
 //
 // Shadow memory of the race detector: last writer and readers of each granule.
-// A cell holds one reader; further ones are in lists on the side. Cells that
-// the same warps have read share one, so that a tile of an operand, which all
+// Cells in the same state share it, so that a tile of an operand, which all
 // warps of a product read, is decided once for each of them.
 //
 //===----------------------------------------------------------------------===//
@@ -11,57 +10,16 @@
 #define ATTN_LIB_SIMULATOR_CLOCKS_SHADOW_H
 
 #include "Clock.h"
+#include "ShadowStates.h"
 #include "ZeroPages.h"
 #include "attn/Simulator/Clocks/TouchedRange.h"
-#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
-#include <cstring>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
 
 namespace mlir::attn::sim {
-
-/// Who touched a cell, and when on his own count.
-struct Stamp {
-  static constexpr uint8_t AllLanes = 32;
-  static constexpr uint32_t NoWarp = 63;
-  static constexpr uint32_t MaxClusters = (1u << 22) - 1;
-  /// In the place of a cluster: the launch before, which may still run.
-  static constexpr uint32_t EarlierLaunch = MaxClusters;
-  enum Flags : uint8_t {
-    Strong = 1,     ///< atomic or volatile: no race with another strong access
-    Async = 2,      ///< by an asynchronous engine
-    AsyncProxy = 4, ///< through the async proxy
-    Tensor = 8,     ///< tensor memory
-    SameValue = 16, ///< a write that changes nothing
-    Sent = 32,      ///< by st.async or red.async, as if from another CTA
-    ReadOnly = 64,  ///< a read that holds only where nothing ever writes
-  };
-
-  uint32_t epoch = 0; ///< 0: nobody
-  uint32_t inst : 24;
-  uint32_t lane : 8;
-  uint32_t cluster : 22; ///< linear in the grid
-  uint32_t rank : 4;     ///< of the CTA in the cluster
-  uint32_t warp : 6;     ///< in the CTA
-  uint16_t actor = 0;
-  uint8_t flags = 0;
-  uint8_t unused = 0;
-
-  Stamp() : inst(0), lane(AllLanes), cluster(0), rank(0), warp(NoWarp) {}
-  bool sameCta(const Stamp &o) const {
-    return cluster == o.cluster && rank == o.rank;
-  }
-  bool isOfEarlierLaunch() const { return cluster == EarlierLaunch; }
-  /// True for an access of this launch.
-  bool isOwn() const { return epoch && !isOfEarlierLaunch(); }
-  bool isIdentical(const Stamp &o) const {
-    return !std::memcmp(this, &o, sizeof(Stamp));
-  }
-};
-static_assert(sizeof(Stamp) == 16, "two stamps make a cell of half a line");
 
 /// Clock components of one accessing lane, for the check.
 class Observer {
@@ -79,6 +37,8 @@ public:
   }
   /// Whoever may rely on what the observer does may rely on the read.
   bool knowsForAll(const Stamp &s) { return knowsEpoch(s) && !isUnused(s); }
+  /// Whether lanes have mattered since this was set.
+  bool usedLanes = false;
 
 private:
   const Clock &clock;
@@ -107,81 +67,76 @@ private:
     }
     return covers(last, s);
   }
-  bool knowsForeign(const Stamp &s) const {
+  bool knowsForeign(const Stamp &s) {
     auto it = clock.foreign.find(s.cluster);
     return it != clock.foreign.end() && covers(it->second.get(s.actor), s);
   }
-  bool covers(const Component &c, const Stamp &s) const {
+  bool covers(const Component &c, const Stamp &s) {
     if (s.epoch <= c.full)
       return true;
     if (s.epoch > c.part)
       return false;
+    usedLanes = true;
     if (c.lanes == 0)
       return s.lane == lane || s.lane == Stamp::AllLanes;
     return s.lane == Stamp::AllLanes ? c.lanes == ~0u : (c.lanes >> s.lane) & 1;
   }
 };
 
-/// Lists of readers that cells share. A list belongs to at least one cell; what
-/// several share never changes.
-class ReaderLists {
-public:
-  static constexpr uint32_t None = 0;
+class Shadow;
 
-  ReaderLists() : lists(1) {}
-  /// The newest comes last.
-  llvm::ArrayRef<Stamp> get(uint32_t list) const { return lists[list].readers; }
-  void retain(uint32_t list) { ++lists[list].cells; }
-  void release(uint32_t list) {
-    if (list != None && --lists[list].cells == 0)
-      free.push_back(list);
+/// What an access without conflicts has made of a cell, and so makes of others
+/// in its state.
+struct ShadowDecision {
+  const Shadow *shadow = nullptr; ///< whose cell; null without a decision
+  uint64_t version = 0;           ///< of the shadow
+  ShadowCell before, after;
+  /// The bits of a cell that have to be as before, and those that stay.
+  uint32_t decides = 0, stays = 0;
+  bool forLanes = false; ///< the same whichever lane accesses
+  uint8_t flags = 0;     ///< of the access
+
+  bool holdsFor(ShadowCell cell) const {
+    return !((cell.bits ^ before.bits) & decides);
   }
-  /// The list of one cell that had `list` before, to change.
-  uint32_t makeOwn(uint32_t list);
-  llvm::SmallVectorImpl<Stamp> &getOwn(uint32_t list) {
-    return lists[list].readers;
-  }
-
-private:
-  struct List {
-    llvm::SmallVector<Stamp, 4> readers;
-    uint32_t cells = 0;
-  };
-  std::vector<List> lists;
-  std::vector<uint32_t> free;
-};
-
-/// The state of one granule.
-struct ShadowCell {
-  Stamp write, read;
-  uint32_t more = ReaderLists::None; ///< further readers
-
-  bool operator==(const ShadowCell &o) const {
-    return more == o.more && write.isIdentical(o.write) &&
-           read.isIdentical(o.read);
+  void apply(ShadowCell &cell) const {
+    cell.bits = after.bits | (cell.bits & stays);
   }
 };
 
 /// An access of one or several areas of a memory, and what orders it.
-struct ShadowAccess {
-  ShadowAccess(const Stamp &stamp, bool write, const Clock &clock)
-      : stamp(stamp), write(write), observer(clock, stamp) {}
+class ShadowAccess {
+public:
+  /// Goes on from `decision`, and leaves there what is decided last: lanes of
+  /// one instruction decide alike if nothing is learnt between them.
+  ShadowAccess(const Stamp &stamp, bool write, const Clock &clock,
+               ShadowDecision *decision = nullptr)
+      : stamp(stamp), write(write), observer(clock, stamp),
+        last(decision ? *decision : own) {
+    if (last.forLanes && last.flags == stamp.flags)
+      setLanes(last.after.getState());
+    else
+      last.shadow = nullptr;
+  }
+  ShadowAccess(const ShadowAccess &) = delete;
 
-  Stamp stamp;
-  bool write;
+  const Stamp stamp;
+  const bool write;
   Observer observer;
   /// At most so many readers are kept for a granule.
   unsigned maxReaders = ~0u;
 
-  /// What comes is in another shadow, or others have had it since.
-  void forgetCells() { repeats = false; }
-
 private:
   friend class Shadow;
-  /// The cell that was decided last, if another one in its state becomes the
-  /// same.
-  bool repeats = false;
-  ShadowCell before, after;
+  ShadowDecision own;
+  ShadowDecision &last;
+
+  /// Cells come into a state, by this access where it does not leave the lane.
+  void setLanes(uint32_t state) {
+    bool reads = !write && !(last.stays & ShadowCell::ReadLane);
+    last.after =
+        ShadowCell(state, write ? stamp.lane : 0, reads ? stamp.lane : 0);
+  }
 };
 
 /// Says how a granule was touched: written by strong accesses alone, or at all.
@@ -194,8 +149,9 @@ public:
   void init(uint64_t bytes, unsigned granuleBytes) {
     granule = granuleBytes;
     count = (bytes + granule - 1) / granule;
+    assert(count < 1u << ShadowCell::StateBits && "each may have its own");
     cells = ZeroPages<ShadowCell>(count + 1);
-    lists = ReaderLists();
+    states = ShadowStates();
   }
   bool empty() const { return !cells; }
   Shadow clone() const;
@@ -213,24 +169,19 @@ public:
       clean = false;
       conflict(s, wasWrite, at);
     };
+    ShadowDecision &decision = access.last;
+    if (decision.version != states.getVersion())
+      decision.shadow = nullptr;
     for (uint64_t i = first; i <= last; ++i) {
-      ShadowCell &cell = cells[i];
-      if (access.repeats && cell == access.before) {
-        lists.retain(access.after.more);
-        lists.release(cell.more);
-        cell = access.after;
-        continue;
-      }
-      access.before = cell;
-      access.repeats = true;
-      if (access.write)
-        write(cell, i * granule, access, note);
-      else
-        read(cell, i * granule, access, note);
-      access.after = cell;
+      if (decision.shadow == this)
+        i = repeat(decision, i, last);
+      if (i <= last)
+        decide(cells[i], i * granule, access, note);
     }
+    decision.version = states.getVersion();
     // A conflict elsewhere counts anew.
-    access.repeats &= clean;
+    if (!clean)
+      decision.shadow = nullptr;
   }
 
   /// Calls `touched(offset, bytes, kind)` for each area that was touched, in
@@ -245,13 +196,14 @@ public:
     auto kindOf = [&](uint64_t i) -> std::optional<Kind> {
       if (i >= count)
         return std::nullopt;
-      const ShadowCell &cell = cells[i];
-      if (!cell.write.isOwn())
-        return cell.read.isOwn() || llvm::any_of(lists.get(cell.more), isOwn)
+      ShadowState state = states.get(cells[i]);
+      if (!state.write.isOwn())
+        return state.read.isOwn() ||
+                       llvm::any_of(states.getReaders(state), isOwn)
                    ? std::optional(Kind::Read)
                    : std::nullopt;
-      return isStrong(cell.write) && isStrong(cell.read) ? Kind::Atomic
-                                                         : Kind::Write;
+      return isStrong(state.write) && isStrong(state.read) ? Kind::Atomic
+                                                           : Kind::Write;
     };
     for (uint64_t i = 0; i < count;) {
       std::optional<Kind> kind = kindOf(i);
@@ -271,14 +223,14 @@ public:
     for (uint64_t i = offset / granule,
                   e = (offset + bytes + granule - 1) / granule;
          i < e && i < count; ++i) {
-      lists.release(cells[i].more);
+      states.release(cells[i].getState(), 1);
       cells[i] = ShadowCell();
     }
   }
 
 private:
   ZeroPages<ShadowCell> cells;
-  ReaderLists lists;
+  ShadowStates states;
   uint64_t count = 0;
   unsigned granule = 4;
 
@@ -286,9 +238,11 @@ private:
     return a.actor == b.actor && a.cluster == b.cluster &&
            !((a.flags ^ b.flags) & (Stamp::Strong | Stamp::ReadOnly));
   }
-  static void update(Stamp &to, const Stamp &stamp) {
-    bool isOfOthers = to.epoch == stamp.epoch && to.lane != stamp.lane;
-    to = stamp;
+  static void update(Stamp &to, ShadowAccess &access) {
+    bool isSameEpoch = to.epoch == access.stamp.epoch;
+    bool isOfOthers = isSameEpoch && to.lane != access.stamp.lane;
+    access.observer.usedLanes |= isSameEpoch;
+    to = access.stamp;
     if (isOfOthers)
       to.lane = Stamp::AllLanes;
   }
@@ -310,36 +264,71 @@ private:
     return earlier.isOfEarlierLaunch() && access.observer.knowsWrite(earlier);
   }
 
-  template <typename Fn>
-  void read(ShadowCell &cell, uint64_t at, ShadowAccess &access,
-            Fn &&conflict) {
-    if (cell.write.epoch && !isWriteOrdered(cell.write, access))
-      conflict(cell.write, true, at);
-    if (!cell.read.epoch)
-      cell.read = access.stamp;
-    else if (isSame(cell.read, access.stamp))
-      update(cell.read, access.stamp);
-    else
-      addReader(cell, access);
+  /// Does what was decided for the cells from `i` on for which it holds.
+  /// Returns the first other one.
+  uint64_t repeat(const ShadowDecision &decision, uint64_t i, uint64_t last) {
+    uint64_t first = i;
+    for (; i <= last && decision.holdsFor(cells[i]); ++i)
+      decision.apply(cells[i]);
+    if (i != first)
+      states.move(decision.before.getState(), decision.after.getState(),
+                  i - first);
+    return i;
   }
   template <typename Fn>
-  void write(ShadowCell &cell, uint64_t at, ShadowAccess &access,
+  void decide(ShadowCell &cell, uint64_t at, ShadowAccess &access, Fn &&note) {
+    ShadowState state = states.get(cell);
+    ShadowDecision &decision = access.last;
+    decision.shadow = this;
+    decision.before = cell;
+    decision.stays = access.write ? 0 : ShadowCell::WriteLane;
+    decision.forLanes = true;
+    decision.flags = access.stamp.flags;
+    access.observer.usedLanes = false;
+    if (access.write)
+      write(state, at, access, note);
+    else
+      read(cell, state, at, access, note);
+    decision.after = cell = states.change(cell, state);
+    decision.decides = ShadowCell::State;
+    if (access.observer.usedLanes) {
+      decision.decides = ~0u;
+      decision.stays = 0;
+      decision.forLanes = false;
+    } else {
+      access.setLanes(cell.getState());
+    }
+  }
+  template <typename Fn>
+  void read(ShadowCell cell, ShadowState &state, uint64_t at,
+            ShadowAccess &access, Fn &&conflict) {
+    if (state.write.epoch && !isWriteOrdered(state.write, access))
+      conflict(state.write, true, at);
+    if (!state.read.epoch)
+      state.read = access.stamp;
+    else if (isSame(state.read, access.stamp))
+      update(state.read, access);
+    else
+      addReader(cell, state, access);
+  }
+  template <typename Fn>
+  void write(ShadowState &state, uint64_t at, ShadowAccess &access,
              Fn &&conflict) {
-    if (cell.write.epoch && !isWriteOrdered(cell.write, access))
-      conflict(cell.write, true, at);
-    cell.write = access.stamp;
-    if (!cell.read.epoch)
+    if (state.write.epoch && !isWriteOrdered(state.write, access))
+      conflict(state.write, true, at);
+    state.write = access.stamp;
+    if (!state.read.epoch)
       return;
-    if (!isReadOrdered(cell.read, access))
-      conflict(cell.read, false, at);
-    for (const Stamp &reader : llvm::reverse(lists.get(cell.more)))
+    if (!isReadOrdered(state.read, access))
+      conflict(state.read, false, at);
+    for (const Stamp &reader : llvm::reverse(states.getReaders(state)))
       if (!isReadOrdered(reader, access))
         conflict(reader, false, at);
-    lists.release(cell.more);
-    cell.more = ReaderLists::None;
-    cell.read = Stamp();
+    state.more = ReaderLists::None;
+    state.read = Stamp();
   }
-  void addReader(ShadowCell &cell, ShadowAccess &access);
+  /// Adds to the readers of a state that was got for a cell.
+  void addReader(ShadowCell cell, ShadowState &state, ShadowAccess &access);
 };
 
 /// Shadow of global memory, in pages that are made on first use. Usable from
@@ -375,8 +364,6 @@ public:
         if (stripe.last->empty())
           make(*stripe.last, page);
       }
-      // Each page has lists of its own.
-      access.forgetCells();
       stripe.last->access(offset, part, access,
                           [&](const Stamp &s, bool wasWrite, uint64_t at) {
                             conflict(s, wasWrite, page * PageBytes + at);

@@ -45,6 +45,7 @@ struct StoredRows {
   std::array<std::array<uint8_t, 16>, 32> data, valid;
 
   void store(Exec &x, const MemRef *refs, unsigned rows) const {
+    ShadowDecision decided;
     for (unsigned r = 0; r < rows; ++r) {
       const MemRef &ref = refs[r];
       auto ones = [](const uint8_t *v) {
@@ -52,7 +53,7 @@ struct StoredRows {
       };
       bool same = !std::memcmp(ref.data, data[r].data(), 16) &&
                   ones(ref.valid) && ones(valid[r].data());
-      track(x, ref, 16, true, same ? Stamp::SameValue : 0, -1);
+      track(x, ref, 16, true, same ? Stamp::SameValue : 0, -1, &decided);
       checkMbarrierOverlap(x, ref, 16, -1);
       std::memcpy(ref.data, data[r].data(), 16);
       std::memcpy(ref.valid, valid[r].data(), 16);

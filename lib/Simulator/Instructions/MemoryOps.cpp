@@ -50,6 +50,7 @@ void execLoad(Exec &x, const Inst &I) {
                                      : 0;
   uint32_t poisoned[16] = {};
   TrafficCounter traffic(total);
+  ShadowDecision decided;
   Space seen = o.space;
   bool ok = true;
   forLanes(x.active, [&](unsigned lane) {
@@ -67,7 +68,8 @@ void execLoad(Exec &x, const Inst &I) {
     traffic.add(ref, lane);
     if (o.semantics.strong)
       observeStrong(x, o.semantics, ref);
-    track(x, ref, total, false, flags, lane);
+    track(x, ref, total, false, flags, lane,
+          o.semantics.strong ? nullptr : &decided);
     for (unsigned i = 0; i < o.count; ++i) {
       const uint8_t *data = ref.data + i * o.bytes;
       if (ref.valid)
@@ -101,6 +103,7 @@ void execStore(Exec &x, const Inst &I) {
     x.checkPoison(base, "an address");
   uint8_t flags = o.semantics.strong ? Stamp::Strong : 0;
   TrafficCounter traffic(total);
+  ShadowDecision decided;
   Space seen = o.space;
   bool ok = true, changes = false;
   forLanes(x.active, [&](unsigned lane) {
@@ -130,7 +133,7 @@ void execStore(Exec &x, const Inst &I) {
     }
     changes |= !same;
     track(x, ref, total, true, same ? uint8_t(flags | Stamp::SameValue) : flags,
-          lane);
+          lane, o.semantics.strong ? nullptr : &decided);
     for (unsigned i = 0; i < o.count; ++i) {
       const Operand &s = I.ops[i];
       bool bad = x.poison[s.meta] >> lane & 1;

@@ -10,7 +10,8 @@ using namespace mlir::attn::sim;
 using llvm::StringRef;
 
 void mlir::attn::sim::track(Exec &x, const MemRef &ref, uint64_t bytes,
-                            bool write, uint8_t flags, int lane) {
+                            bool write, uint8_t flags, int lane,
+                            ShadowDecision *last) {
   if (!x.sanitizing() ||
       (ref.space != Space::Shared && ref.space != Space::Global))
     return;
@@ -25,7 +26,7 @@ void mlir::attn::sim::track(Exec &x, const MemRef &ref, uint64_t bytes,
   Clock space;
   trackAs(x, stamp,
           x.warp->order.know.getGeneric(ref.space == Space::Shared, space), ref,
-          bytes, write);
+          bytes, write, last);
 }
 
 void mlir::attn::sim::trackAll(Exec &x, llvm::ArrayRef<MemRef> refs,
@@ -47,9 +48,10 @@ void mlir::attn::sim::trackAll(Exec &x, llvm::ArrayRef<MemRef> refs,
 }
 
 void mlir::attn::sim::trackAs(Exec &x, const Stamp &stamp, const Clock &clock,
-                              const MemRef &ref, uint64_t bytes, bool write) {
+                              const MemRef &ref, uint64_t bytes, bool write,
+                              ShadowDecision *last) {
   if (x.sanitizing())
-    Tracker(x, stamp, clock, write).touch(ref, bytes);
+    Tracker(x, stamp, clock, write, last).touch(ref, bytes);
 }
 
 void Tracker::touch(const MemRef &ref, uint64_t bytes) {

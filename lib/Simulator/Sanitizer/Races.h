@@ -11,8 +11,9 @@ namespace mlir::attn::sim {
 /// same state are decided once.
 class Tracker {
 public:
-  Tracker(Exec &x, const Stamp &stamp, const Clock &clock, bool write)
-      : x(x), clock(clock), access(stamp, write, clock) {}
+  Tracker(Exec &x, const Stamp &stamp, const Clock &clock, bool write,
+          ShadowDecision *last = nullptr)
+      : x(x), clock(clock), access(stamp, write, clock, last) {}
   void touch(const MemRef &ref, uint64_t bytes);
 
 private:
@@ -42,13 +43,14 @@ private:
 };
 
 /// Checks an access of the executing warp for races; `flags` are Stamp flags.
+/// With `last`, as a ShadowAccess has it, lanes decide alike.
 void track(Exec &x, const MemRef &ref, uint64_t bytes, bool write,
-           uint8_t flags, int lane);
+           uint8_t flags, int lane, ShadowDecision *last = nullptr);
 /// The same for several areas, of all lanes together.
 void trackAll(Exec &x, llvm::ArrayRef<MemRef> refs, uint64_t bytes, bool write);
 /// The same for any actor and clock.
 void trackAs(Exec &x, const Stamp &stamp, const Clock &clock, const MemRef &ref,
-             uint64_t bytes, bool write);
+             uint64_t bytes, bool write, ShadowDecision *last = nullptr);
 /// Reports two accesses that `clock` does not order, unless an assumption or
 /// the pipeline of tcgen05 operations does.
 void reportRace(Exec &x, const Stamp &earlier, bool wasWrite,

@@ -16,8 +16,8 @@ using namespace mlir::attn::sim;
 
 namespace {
 
-/// Actor, epoch and lane of the earlier access, and whether it wrote.
-using Conflicts = std::set<std::array<unsigned, 4>>;
+/// Actor, epoch, lane and flags of the earlier access, and whether it wrote.
+using Conflicts = std::set<std::array<unsigned, 5>>;
 
 class ShadowTest : public ::testing::Test {
 protected:
@@ -40,8 +40,15 @@ protected:
   ShadowAccess makeAccess() const {
     return ShadowAccess(stamp, isWrite, clocks[stamp.actor]);
   }
+  /// Shadows without a second cell that could share a state.
+  static std::vector<Shadow> makeSingleCells() {
+    std::vector<Shadow> cells(NumCells);
+    for (Shadow &cell : cells)
+      cell.init(4, 4);
+    return cells;
+  }
   static void note(Conflicts &to, const Stamp &s, bool wasWrite) {
-    to.insert({s.actor, s.epoch, s.lane, wasWrite});
+    to.insert({s.actor, s.epoch, s.lane, s.flags, wasWrite});
   }
 
   std::mt19937_64 random{5};
@@ -57,9 +64,9 @@ TEST_F(ShadowTest, AreasFindWhatTheirCellsFind) {
   for (Clock &clock : clocks)
     clock.cluster = 0;
   for (unsigned maxReaders : {~0u, 4u}) {
-    Shadow areas, cells;
+    Shadow areas;
     areas.init(4 * NumCells, 4);
-    cells.init(4 * NumCells, 4);
+    std::vector<Shadow> cells = makeSingleCells();
     for (unsigned step = 0; step < 5000; ++step) {
       advance();
       Conflicts found, expected;
@@ -75,13 +82,58 @@ TEST_F(ShadowTest, AreasFindWhatTheirCellsFind) {
         for (unsigned cell = first; cell < first + count; ++cell) {
           ShadowAccess one = makeAccess();
           one.maxReaders = maxReaders;
-          cells.access(4 * cell, 4, one,
-                       [&](const Stamp &s, bool wasWrite, uint64_t) {
-                         note(expected, s, wasWrite);
-                       });
+          cells[cell].access(0, 4, one,
+                             [&](const Stamp &s, bool wasWrite, uint64_t) {
+                               note(expected, s, wasWrite);
+                             });
         }
       }
       ASSERT_EQ(found, expected) << "step " << step;
+    }
+  }
+}
+
+TEST_F(ShadowTest, LanesFindWhatTheyFindAlone) {
+  for (Clock &clock : clocks)
+    clock.cluster = 0;
+  Shadow shared;
+  shared.init(4 * NumCells, 4);
+  std::vector<Shadow> cells = makeSingleCells();
+  for (unsigned step = 0; step < 5000; ++step) {
+    advance();
+    if (!draw(3)) // A part of an actor's past is known of some lanes only.
+      clocks[stamp.actor].setPart(draw(NumActors), draw(step + 1), draw(~0u));
+    unsigned first = draw(NumCells), stride = draw(4), flags = stamp.flags;
+    ShadowDecision decided;
+    for (unsigned lane = 0; lane < 32; ++lane) {
+      stamp.lane = lane;
+      stamp.flags = draw(8) ? flags : flags | Stamp::SameValue;
+      // Memory that gets a new owner gives numbers of states back.
+      for (unsigned cell = draw(8) ? NumCells : 0; cell < NumCells; ++cell)
+        if (draw(2)) {
+          shared.reset(4 * cell, 4);
+          cells[cell].reset(0, 4);
+          const Clock &clock = clocks[0];
+          Stamp other = stamp;
+          other.actor = NumActors;
+          auto ignore = [](const Stamp &, bool, uint64_t) {};
+          ShadowAccess here(other, true, clock), there(other, true, clock);
+          shared.access(4 * cell, 4, here, ignore);
+          cells[cell].access(0, 4, there, ignore);
+        }
+      unsigned cell = (first + stride * lane) % NumCells;
+      Conflicts found, expected;
+      ShadowAccess access(stamp, isWrite, clocks[stamp.actor], &decided);
+      shared.access(4 * cell, 4, access,
+                    [&](const Stamp &s, bool wasWrite, uint64_t) {
+                      note(found, s, wasWrite);
+                    });
+      ShadowAccess one = makeAccess();
+      cells[cell].access(0, 4, one,
+                         [&](const Stamp &s, bool wasWrite, uint64_t) {
+                           note(expected, s, wasWrite);
+                         });
+      ASSERT_EQ(found, expected) << "step " << step << ", lane " << lane;
     }
   }
 }
