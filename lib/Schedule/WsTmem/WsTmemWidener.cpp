@@ -19,7 +19,7 @@ void attn::widenKeys(WsTmemKernel &shared) {
   KeyPipes narrow(shared.control, memory.rawK, memory.rawV, kWidener);
   KeyPipes wide(shared.control, memory.k, memory.v, kWidener);
 
-  // Of a slot's columns those of boxes with the first `columns`, all if 0.
+  // Widens a slot: the columns of boxes with the first `columns`, all if 0.
   auto widen = [&](const Ring &from, Pipe &loaded, const Ring &to, Pipe &made,
                    int64_t columns) {
     auto getRows = [&](const Ring &ring, Slot slot) {
