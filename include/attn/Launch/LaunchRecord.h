@@ -147,7 +147,7 @@ struct LaunchArg {
   /// map's rank.
   llvm::SmallVector<int64_t, 5> box;
   TensorMapView view = TensorMapView::Whole;
-  /// Of the view Rows only: elements from one row to the next.
+  /// Elements from one row to the next; 0 but in the view Rows.
   int64_t pitch = 0;
   TensorMapSwizzle swizzle = TensorMapSwizzle::None;
   /// tensor_map: element type that the map states.

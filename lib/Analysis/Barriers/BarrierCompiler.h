@@ -140,8 +140,10 @@ private:
   /// that of the team `readsOn` further on.
   void emitTeamAccess(Operation *op, int64_t first, int64_t last,
                       std::optional<int64_t> readsOn);
+  /// With `byEngine` those that the op's engine carries out, or those that its
+  /// threads do.
   void addAccesses(Operation *op, Step &step,
-                   function_ref<bool(const Footprint &)> isMeant = nullptr);
+                   std::optional<bool> byEngine = std::nullopt);
   void useElement(Operation *op, Value index);
   void copyAll(Operation *op, ValueRange from, ValueRange to);
   uint32_t here() const { return program.steps.size(); }

@@ -396,7 +396,7 @@ void Compiler::emitSynchronisation(Operation *op) {
 //===----------------------------------------------------------------------===//
 
 void Compiler::addAccesses(Operation *op, Step &step,
-                           function_ref<bool(const Footprint &)> isMeant) {
+                           std::optional<bool> byEngine) {
   step.first = step.last = program.accesses.size();
   // What is said of the op is the reason here, and no error.
   std::string reason;
@@ -410,7 +410,7 @@ void Compiler::addAccesses(Operation *op, Step &step,
     return fail(op, reason);
   footprints->append(tensor->begin(), tensor->end());
   for (Footprint &footprint : *footprints) {
-    if (isMeant && !isMeant(footprint))
+    if (byEngine && *byEngine != (footprint.getEngine() != nullptr))
       continue;
     AccessInfo info;
     info.footprint = std::move(footprint);
@@ -464,18 +464,11 @@ void Compiler::emitFill(AsyncOpInterface op) {
   if (!isElected(op) && !isExchange)
     return fail(op, "it does not stand in attn.elect, so that each lane of its "
                     "warps would start it");
-  // What the thread reads itself it reads before it starts a copy.
-  if (auto copy = dyn_cast<BulkCopyOpInterface>(op.getOperation());
-      copy && llvm::any_of(op->getOperands(), [&](Value operand) {
-        return isa<BufferType>(operand.getType()) &&
-               operand != copy.getCopiedBuffer();
-      })) {
-    addAccesses(op, emit(Code::Access, op), [](const Footprint &footprint) {
-      return !footprint.getEngine();
-    });
-    if (unsupportedOp)
-      return;
-  }
+  // A thread reads numbers of rows before it starts their copy.
+  if (hasOwnAccess(op))
+    addAccesses(op, emit(Code::Access, op), /*byEngine=*/false);
+  if (unsupportedOp)
+    return;
   Slot taken = kNoSlot;
   if (fill.takesTile()) {
     taken = newTemporary();
@@ -483,9 +476,7 @@ void Compiler::emitFill(AsyncOpInterface op) {
   }
   Step &step = emit(Code::Fill, op);
   step.flag = isExchange;
-  addAccesses(op, step, [](const Footprint &footprint) {
-    return footprint.getEngine() != nullptr;
-  });
+  addAccesses(op, step, /*byEngine=*/true);
   if (unsupportedOp)
     return;
   step.array = arrays.lookup(barriers);

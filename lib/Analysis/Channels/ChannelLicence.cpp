@@ -373,7 +373,7 @@ void LicenceCheck::visitFill(ChannelUserOpInterface op, LicenceState &state) {
   for (OpOperand &operand : op->getOpOperands()) {
     if (!isa<BufferType>(operand.get().getType()) || rights.empty())
       continue;
-    // What a load only reads, such as numbers of rows, is not its slot.
+    // A buffer that a load only reads is not its slot: numbers of rows.
     auto effects = dyn_cast<MemoryEffectOpInterface>(op.getOperation());
     if (effects &&
         !effects.getEffectOnValue<MemoryEffects::Write>(operand.get()))

@@ -149,6 +149,19 @@ bool attn::haveSameOwnRows(const SharedAccess &a, const SharedAccess &b) {
          a.alloc == b.alloc;
 }
 
+/// True for a buffer that is not what a copy moves, such as one with numbers of
+/// rows: a thread that starts the copy reads it itself.
+static bool isOwnOperand(Operation *op, Value buffer) {
+  auto copy = dyn_cast<BulkCopyOpInterface>(op);
+  return copy && isa<BufferType>(buffer.getType()) &&
+         copy.getCopiedBuffer() != buffer;
+}
+
+bool attn::hasOwnAccess(Operation *op) {
+  return llvm::any_of(op->getOperands(),
+                      [&](Value operand) { return isOwnOperand(op, operand); });
+}
+
 FailureOr<SmallVector<SharedAccess, 2>> attn::getSharedAccesses(Operation *op) {
   SmallVector<SharedAccess, 2> accesses;
   if (isBufferView(op) || isa<AllocOp>(op))
@@ -161,11 +174,8 @@ FailureOr<SmallVector<SharedAccess, 2>> attn::getSharedAccesses(Operation *op) {
     access.op = op;
     access.operand = operand.getOperandNumber();
     access.alloc = findAlloc(operand.get());
-    // What is not copied, such as numbers of rows, a thread that starts a copy
-    // reads itself.
-    auto copy = dyn_cast<BulkCopyOpInterface>(op);
-    bool isOwn = copy && copy.getCopiedBuffer() != operand.get();
-    if (auto async = dyn_cast<AsyncOpInterface>(op); async && !isOwn)
+    if (auto async = dyn_cast<AsyncOpInterface>(op);
+        async && !isOwnOperand(op, operand.get()))
       access.engine = &async.getAsyncEngine();
     if (!access.alloc)
       return op->emitOpError("expected a buffer that comes from an attn.alloc "

@@ -424,7 +424,7 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
   // Operands of the products, each read for each of the two tiles, and what TMA
   // writes: of keys and values those that the CTA has of a pair.
   double operands = blockN * columns / double(ctas);
-  // Those of 8 bits are written, read and written again: twice what is written
+  // Keys of 8 bits are written, read and written again: twice what is written
   // of 16 bits.
   double filled = facts.hasNarrowKeys() ? 2 * operands : operands;
   estimate.sharedClocks =

@@ -124,7 +124,7 @@ LogicalResult attn::emitWsTmem(KernelContext &context, WsTmemPlanAttr plan) {
                       numberRows(shared);
                     }});
   if (shared.facts.hasNarrowKeys())
-    list.push_back({kWidener.partition, 4, {4, 1}, registers.widener, [&] {
+    list.push_back({kTmemWidener.partition, 4, {4, 1}, registers.widener, [&] {
                       widenKeys(shared);
                     }});
   control.partitions(list);

@@ -33,11 +33,11 @@ static void makeRings(const TileWalk &walk, WsTmemPlanAttr plan,
       RingSpec narrow = keys;
       std::string rawName = ("raw_" + name).str();
       narrow.name = rawName;
-      narrow.to = kWidener;
+      narrow.to = kTmemWidener;
       narrow.signal = SignalKind::Arrive;
       narrow.elementType = facts.keyType;
       raw = makeRing(walk, narrow);
-      keys.from = kWidener;
+      keys.from = kTmemWidener;
       keys.isLoaded = false;
     }
     return makeRing(walk, keys);
@@ -249,7 +249,7 @@ static TileDealer makeDealer(KernelContext &context, WsTmemPlanAttr plan) {
   if (gathersKeys(context.facts))
     roles.push_back({kNumberer, SignalKind::Arrive});
   if (context.facts.hasNarrowKeys())
-    roles.push_back({kWidener, SignalKind::Arrive});
+    roles.push_back({kTmemWidener, SignalKind::Arrive});
   return plan.getClc() ? makeTileRequester(context, roles)
                        : makeTileDealer(context, roles);
 }

@@ -48,7 +48,7 @@ inline constexpr Role kSoftmaxes[kMostTmemTiles] = {{"softmax0", "softmax0"},
 /// apart.
 inline constexpr Role kNumberer{"rows", "rows"};
 /// The role that makes rows of 16 bits of 8-bit keys.
-inline constexpr Role kWidener{"widen", "widen"};
+inline constexpr Role kTmemWidener{"widen", "widen"};
 /// The role that stores results with one tile.
 inline constexpr Role kStorer{"results", "results"};
 /// The role by which the threads that load read which tile is dealt, where they

@@ -313,10 +313,8 @@ static llvm::Error checkPair(const ProblemFacts &facts, WsTmemPlanAttr plan,
     return llvm::Error::success();
   assert(target.getClusteredSMs(2) > 0 && "chips with pairs have SMs in pairs");
   if (gathersKeys(facts))
-    return makeUnsupported(
-        getName(), llvm::formatv("pair with pages of {0} keys, whose rows are "
-                                 "copied one by one, expected pair = false",
-                                 facts.pageSize));
+    return makeUnsupported(getName(), "pair with rows of keys that are copied "
+                                      "one by one, expected pair = false");
   if (facts.valueDim % columns == 0)
     return llvm::Error::success();
   return makeUnsupported(

@@ -16,10 +16,10 @@ void attn::widenKeys(WsTmemKernel &shared) {
   ImplicitLocOpBuilder &b = shared.b;
   const WsTmemMemory &memory = shared.memory;
   const ProblemFacts &facts = shared.facts;
-  KeyPipes narrow(shared.control, memory.rawK, memory.rawV, kWidener);
-  KeyPipes wide(shared.control, memory.k, memory.v, kWidener);
+  KeyPipes narrow(shared.control, memory.rawK, memory.rawV, kTmemWidener);
+  KeyPipes wide(shared.control, memory.k, memory.v, kTmemWidener);
 
-  // Of a slot's columns those of boxes with the first `columns`, all if 0.
+  // Widens a slot: the columns of boxes with the first `columns`, all if 0.
   auto widen = [&](const Ring &from, Pipe &loaded, const Ring &to, Pipe &made,
                    int64_t columns) {
     auto getRows = [&](const Ring &ring, Slot slot) {

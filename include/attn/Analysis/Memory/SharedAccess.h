@@ -61,6 +61,10 @@ bool isBufferView(Operation *op);
 /// what it does with it.
 FailureOr<SmallVector<SharedAccess, 2>> getSharedAccesses(Operation *op);
 
+/// True for a copy that a thread starts after it has read another buffer, such
+/// as numbers of rows, itself: no engine carries out that access.
+bool hasOwnAccess(Operation *op);
+
 /// Makes an access through a slot of a ring of unknown index one to slot
 /// `index`, if the ring is the alloc.
 void narrowToSlot(SharedAccess &access, int64_t index);

@@ -416,9 +416,6 @@ public:
   /// tensor map.
   void emitElected(ImplicitLocOpBuilder &b, StringRef text,
                    ValueRange operands);
-  /// A copy of the form `form` from a tensor map to shared memory in that lane.
-  void emitElected(ImplicitLocOpBuilder &b, Value map, Value pointer,
-                   ValueRange coords, const std::string &form, Value barrier);
   /// The pointer to one mbarrier of an array.
   Value barrierPointer(ImplicitLocOpBuilder &b, Value barriers, Value index);
 

@@ -116,10 +116,12 @@ static void startCopy(ImplicitLocOpBuilder &b, TmaLoadOp op, Value pointer,
   copy(op.getMap());
 }
 
-void PartitionLowering::emitElected(ImplicitLocOpBuilder &b, Value map,
-                                    Value pointer, ValueRange coords,
-                                    const std::string &form, Value barrier) {
-  SmallVector<Value> operands = {pointer, map};
+/// Returns the instruction of a load of the form `form`, and adds its operands:
+/// a pointer, a map, `coords` and a barrier.
+static std::string writeLoad(const std::string &form, Value pointer, Value map,
+                             ValueRange coords, Value barrier,
+                             SmallVectorImpl<Value> &operands) {
+  operands.append({pointer, map});
   std::string text = "cp.async.bulk.tensor." + form +
                      ".mbarrier::complete_tx::bytes [$1], [$2, {";
   for (Value coord : coords) {
@@ -128,8 +130,7 @@ void PartitionLowering::emitElected(ImplicitLocOpBuilder &b, Value map,
         (operands.size() > 3 ? ", $" : "$") + std::to_string(operands.size());
   }
   operands.push_back(barrier);
-  text += "}], [$" + std::to_string(operands.size()) + "];";
-  emitElected(b, text, operands);
+  return text + "}], [$" + std::to_string(operands.size()) + "];";
 }
 
 template <>
@@ -185,10 +186,12 @@ LogicalResult PartitionLowering::lower(TmaLoadOp op) {
       Value map = op.getMap();
       if (outside)
         map = arith::SelectOp::create(b, outside, op.getSpare(), map);
-      emitElected(b, map, pointer, coords,
-                  std::to_string(coords.size()) +
-                      "d.shared::cluster.global.tile",
-                  barrier);
+      SmallVector<Value> operands;
+      std::string form =
+          std::to_string(coords.size()) + "d.shared::cluster.global.tile";
+      std::string text =
+          writeLoad(form, pointer, map, coords, barrier, operands);
+      emitElected(b, text, operands);
       return;
     }
     startCopy(b, op, pointer, coords, barrier, mask, outside);
@@ -247,12 +250,15 @@ LogicalResult PartitionLowering::lower(TmaGatherOp op) {
                                ValueRange{bytes});
   };
   auto copy = [&](Value pointer, ValueRange coords) {
-    if (elected)
-      emitElected(b, op.getMap(), pointer, coords,
-                  "2d.shared::cluster.global.tile::gather4", barrier);
-    else
-      startLoad(b, op.getMap(), pointer, coords, barrier, /*mask=*/Value(),
-                NVVM::TMALoadMode::TILE_GATHER4, NVVM::CTAGroupKindAttr());
+    if (!elected)
+      return startLoad(b, op.getMap(), pointer, coords, barrier,
+                       /*mask=*/Value(), NVVM::TMALoadMode::TILE_GATHER4,
+                       NVVM::CTAGroupKindAttr());
+    SmallVector<Value> operands;
+    std::string text =
+        writeLoad("2d.shared::cluster.global.tile::gather4", pointer,
+                  op.getMap(), coords, barrier, operands);
+    emitElected(b, text, operands);
   };
   auto numberType = VectorType::get(kGatheredRows, b.getI32Type());
   Value numbers = kernel.buffers.lookup(op.getRows()).base;
