@@ -78,8 +78,7 @@ static PairKernel makeProducts(std::mt19937 &rng) {
   }
   // A CTA leaves behind the last commits that come to it.
   for (unsigned slot = 0; slot < std::min(depth, trips); ++slot)
-    copies.push_back(
-        makeWait(depth + slot, (trips - 1 - slot) / depth));
+    copies.push_back(makeWait(depth + slot, (trips - 1 - slot) / depth));
   makeOfLeader(products);
   return kernel;
 }
@@ -104,8 +103,7 @@ static PairKernel makeSends(std::mt19937 &rng) {
       auto &ops = kernel.warps[reader];
       ops.push_back(makeWait(slot, lap));
       ops.push_back(makeOp(PairOp::Read, 0, PairTarget::Own, slot));
-      ops.push_back(
-          makeOp(PairOp::Arrive, depth + slot, PairTarget::Leader));
+      ops.push_back(makeOp(PairOp::Arrive, depth + slot, PairTarget::Leader));
     }
   }
   makeOfLeader(dealer);
