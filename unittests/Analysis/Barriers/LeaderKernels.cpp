@@ -143,7 +143,7 @@ static bool change(PairKernel &kernel, std::mt19937 &rng) {
     return false;
   unsigned place = pick(rng, ops.size()), barriers = kernel.counts.size();
   PairOp &op = ops[place];
-  switch (pick(rng, 9)) {
+  switch (pick(rng, 10)) {
   case 0:
     ops.erase(ops.begin() + place);
     return true;
@@ -173,6 +173,11 @@ static bool change(PairKernel &kernel, std::mt19937 &rng) {
       return false;
     op.bytes = pick(rng, 2) ? op.bytes / 2 : op.bytes * 2;
     return true;
+  case 7:
+    // Bytes of another slot than the barrier's.
+    op.slot ^= 1;
+    return op.kind == PairOp::Copy || op.kind == PairOp::Send ||
+           op.kind == PairOp::Read || op.kind == PairOp::Product;
   default:
     return changeTarget(op, rng);
   }
