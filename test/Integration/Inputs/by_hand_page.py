@@ -51,6 +51,7 @@ PROBLEMS = {
     "gemm-cluster": ({"a": (1024, 256), "b": (128, 256)}, "c", gemm),
     "gemm-pair": ({"a": (256, 256), "b": (256, 256)}, "c", gemm),
     "gemm": ({"a": (128, 256), "b": (64, 256)}, "c", gemm),
+    "take-over": ({}, "c", lambda: 100 + np.arange(8) // 2),
 }  # fmt: skip
 
 

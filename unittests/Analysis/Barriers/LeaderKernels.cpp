@@ -78,8 +78,7 @@ static PairKernel makeProducts(std::mt19937 &rng) {
   }
   // A CTA leaves behind the last commits that come to it.
   for (unsigned slot = 0; slot < std::min(depth, trips); ++slot)
-    copies.push_back(
-        makeWait(depth + slot, (trips - 1 - slot) / depth));
+    copies.push_back(makeWait(depth + slot, (trips - 1 - slot) / depth));
   makeOfLeader(products);
   return kernel;
 }
@@ -104,8 +103,7 @@ static PairKernel makeSends(std::mt19937 &rng) {
       auto &ops = kernel.warps[reader];
       ops.push_back(makeWait(slot, lap));
       ops.push_back(makeOp(PairOp::Read, 0, PairTarget::Own, slot));
-      ops.push_back(
-          makeOp(PairOp::Arrive, depth + slot, PairTarget::Leader));
+      ops.push_back(makeOp(PairOp::Arrive, depth + slot, PairTarget::Leader));
     }
   }
   makeOfLeader(dealer);
@@ -145,7 +143,7 @@ static bool change(PairKernel &kernel, std::mt19937 &rng) {
     return false;
   unsigned place = pick(rng, ops.size()), barriers = kernel.counts.size();
   PairOp &op = ops[place];
-  switch (pick(rng, 9)) {
+  switch (pick(rng, 10)) {
   case 0:
     ops.erase(ops.begin() + place);
     return true;
@@ -175,6 +173,11 @@ static bool change(PairKernel &kernel, std::mt19937 &rng) {
       return false;
     op.bytes = pick(rng, 2) ? op.bytes / 2 : op.bytes * 2;
     return true;
+  case 7:
+    // Bytes of another slot than the barrier's.
+    op.slot ^= 1;
+    return op.kind == PairOp::Copy || op.kind == PairOp::Send ||
+           op.kind == PairOp::Read || op.kind == PairOp::Product;
   default:
     return changeTarget(op, rng);
   }

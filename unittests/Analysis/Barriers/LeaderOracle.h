@@ -44,7 +44,7 @@ struct PairOp {
 /// Warps without loops, of two CTAs.
 struct PairKernel {
   std::vector<std::vector<PairOp>> warps;
-  /// Of each mbarrier the arrivals that it expects, in both CTAs.
+  /// The arrivals that each mbarrier expects, in both CTAs.
   std::vector<unsigned> counts;
   /// Slots are words that the leader sends to both CTAs, not the operand of
   /// products of both.

@@ -32,7 +32,7 @@ TEST(LeaderOracle, AgreesWithAllInterleavings) {
     return text && llvm::to_integer(text, number) ? number : otherwise;
   };
   unsigned count = getNumber("ATTN_ORACLE_KERNELS", 50);
-  std::mt19937 rng(getNumber("ATTN_ORACLE_SEED", 1));
+  std::mt19937 rng(getNumber("ATTN_ORACLE_SEED", 3));
   unsigned proved = 0, refused = 0, tooStrict = 0, skipped = 0;
   for (unsigned i = 0; i < count; ++i) {
     PairKernel kernel = makePairKernel(rng);

@@ -256,7 +256,7 @@ LogicalResult PartitionLowering::lower(ClusterRequestOp op) {
   return success();
 }
 
-/// What was taken over is asked for only where something was: else the answer
+/// Asks what was taken over only where something was: else the answer
 /// is undefined.
 template <>
 LogicalResult PartitionLowering::lower(ClusterResponseOp op) {
