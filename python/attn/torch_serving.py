@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from .serving.scaled_outputs import Scaled
 
 _STATES = "Tensor partial_o, Tensor partial_lse"
+#: The names of the settings of a call.
+_FIELDS = Settings._fields
 _TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
 _TYPES |= {"f8E4M3FN": torch.float8_e4m3fn, "f8E5M2": torch.float8_e5m2, PAIRED: torch.uint8}
 _is_on_host = operator.attrgetter("is_cpu")
@@ -337,7 +339,9 @@ def decode(
             _check_torch(name, each)
     if not isinstance(lse, (bool, torch.Tensor)):
         lse = readers.to_bool("lse", lse)
-    given = settings._asdict() | tensors | {"captures": captures or None}
+    # Not its _asdict, which torch 2.8 does not compile.
+    fields = dict(zip(_FIELDS, settings, strict=True))
+    given = fields | tensors | {"captures": captures or None}
     if settings.window is not None:
         given["window"] = list(settings.window)
     return form.call(given, lse, out, scaled)
