@@ -470,7 +470,9 @@ std::optional<Affine> Machine::computeOpen(const Step &step,
       isa_and_nonnull<arith::SelectOp>(step.op) && args[0].isConstant();
   if (step.isNamed && !isChosen) {
     // One number for all that compute it of the same numbers.
-    Affine outcome = Affine::unknown(unknowns->get(getName(step.op), args));
+    uint32_t number = unknowns->get(getName(step.op), args);
+    unknowns->define(number, step.compute, args);
+    Affine outcome = Affine::unknown(number);
     for (const Affine &bound : listBounds(step.op, outcome, args, facts))
       learn(bound);
     impossible |= facts.areImpossible();
