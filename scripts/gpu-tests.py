@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """This project's GPU tests (python/tests/gpu_*.py) without a GPU, on the stand-in driver: kernels
 of bundles, dense, grouped, packed, decoding, eager and in graphs, and the calls on torch tensors,
-eager and captured.
+eager and captured: of attention, of decoding, of shared prefixes, of latent operands, of steps of
+serving and of FlashInfer's wrappers, in small sizes. What is skipped is said.
 
 Runs them in an interpreter with torch, this one or the first that $ATTN_TRITON_PYTHON names;
 without one the status is 2.
@@ -33,6 +34,13 @@ BUNDLES = {
 }
 #: Checks of gpu_attention.py that take no other thread and no compiler of torch's, and are short.
 CALLS = r"^(?!torch\.compile|host time|another thread|a growing cache)"
+#: Tests of torch tensors in sizes that a simulator takes.
+SMALL = {
+    "gpu_calls.py": ["--small"],
+    "gpu_cascade.py": ["--small"],
+    "gpu_decode.py": ["--small", "--rounds=1"],
+    "gpu_serve.py": ["--small"],
+}
 
 
 def find_python() -> str | None:
@@ -75,6 +83,8 @@ def main() -> int:
                 good &= run(python, chip, "gpu_graphs.py")
                 good &= run(python, chip, "gpu_packed.py")
                 good &= run(python, chip, "gpu_attention.py", f"{folder}/cache", f"--only={CALLS}")
+                for test, arguments in SMALL.items():
+                    good &= run(python, chip, test, f"{folder}/cache", *arguments)
     print("all as it should be" if good else "something is wrong")
     return int(not good)
 

@@ -8,7 +8,7 @@ apart, rows of 656 bytes, FlashInfer's MLA wrapper eager and in graphs, and pool
 
 The first command compiles all kernels into a cache folder: torch on the CPU stands for the GPU's
 there, so that they have the keys of the second command's calls, which needs no compiler. Exit
-status 1 when something is wrong.
+status 1 when something is wrong. --small is for the stand-in driver.
 """
 
 from __future__ import annotations
@@ -354,6 +354,7 @@ def main() -> int:
     parser.add_argument("folder", help="the cache's")
     parser.add_argument("--prepare", action="store_true", help="compile alone")
     parser.add_argument("--chip", default="sm_90a")
+    parser.add_argument("--small", action="store_true", help="without the far pools")
     options = parser.parse_args()
     os.environ["ATTN_CACHE_DIR"] = options.folder
     checks = Checks(options.chip if options.prepare else None)
@@ -361,7 +362,10 @@ def main() -> int:
     small.check_outputs()
     small.check_latent()
     small.check_wrapper()
-    check_far(checks)
+    if options.small:
+        print("skipped: pools of more than 2^32 elements take more memory than a host has")
+    else:
+        check_far(checks)
     print(f"{checks.done - checks.wrong} of {checks.done} right")
     return int(checks.wrong != 0)
 

@@ -8,7 +8,7 @@ The first command compiles all kernels into a cache folder and needs torch, but 
 the second one needs no compiler where the folder is filled. A row of its table is a
 batch whose sequences share a prefix and have OWN keys each: attn.decode over tables
 that repeat the prefix's pages, and attn.cascade, in us of a CUDA graph. Exit status 1
-when something is wrong, 0 without a GPU.
+when something is wrong, 0 without a GPU. --small is for the stand-in driver.
 """
 
 from __future__ import annotations
@@ -28,6 +28,13 @@ BATCHES = (4, 16, 64)
 PREFIXES = (512, 2048, 8192, 32768)
 #: Launches of a graph, and replays that are timed.
 LAUNCHES, REPLAYS = 5, 9
+
+
+def shrink() -> None:
+    """Makes the cells ones that a simulator runs in seconds."""
+    global HEADS, KV_HEADS, OWN, BATCHES, PREFIXES, LAUNCHES, REPLAYS
+    HEADS, KV_HEADS, OWN, LAUNCHES, REPLAYS = 8, 2, 64, 1, 1
+    BATCHES, PREFIXES = (4,), (32, 160)
 
 
 def make_cell(torch, batch: int, prefix: int, device: str):
@@ -157,7 +164,10 @@ def main() -> int:
     parser.add_argument("folder", help="the cache folder")
     parser.add_argument("--prepare", action="store_true", help="fill the folder instead")
     parser.add_argument("--chip", default="sm_90a")
+    parser.add_argument("--small", action="store_true", help="few keys, heads and sequences")
     options = parser.parse_args()
+    if options.small:
+        shrink()
     os.environ["ATTN_CACHE_DIR"] = os.path.abspath(options.folder)
     if options.prepare:
         return prepare(options.chip)

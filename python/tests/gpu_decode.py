@@ -7,7 +7,7 @@ float64, eager and in CUDA graphs, and measures the host's time of a call.
 
 The first command compiles all kernels into a cache folder and needs no GPU; the
 second one needs no compiler where the folder is filled. Exit status 1 when
-something is wrong, 0 without a GPU.
+something is wrong, 0 without a GPU. --small is for the stand-in driver.
 """
 
 from __future__ import annotations
@@ -45,6 +45,16 @@ STATES = (4, 33, 8, 128)
 #: Calls that go on from a state: shape of q, key heads, its type, and that of the state.
 INITS = [((6, 32, 1, 128), 8, "bfloat16", "float32"), ((5, 12, 3, 64), 2, "float16", "float16")]
 INIT_PAGES = 40
+#: Runs whose host time is measured.
+TIMED = 200
+
+
+def shrink() -> None:
+    """Makes the cases ones that a simulator runs in seconds."""
+    global MAX_PAGES, INIT_PAGES, TIMED
+    MAX_PAGES, INIT_PAGES, TIMED = 10, 6, 2
+    for options in CASES.values():
+        options["batch"] = min(options["batch"], 3)
 
 
 def complete(options: dict) -> dict:
@@ -184,7 +194,7 @@ def check_init(torch, pages, gpu_check, case) -> bool:
 class Batch:
     """Tensors of a case, of which `tensors` has views in the kernel's order."""
 
-    def __init__(self, torch, options: dict, max_pages: int = MAX_PAGES) -> None:
+    def __init__(self, torch, options: dict, max_pages: int) -> None:
         batch, heads, kv_heads, dim = (options[n] for n in ("batch", "heads", "kv_heads", "dim"))
         queries, dtype = options.get("queries", 1), getattr(torch, options.get("dtype", "float16"))
         self.is_nhd = options.get("layout", "nhd") == "nhd"
@@ -223,7 +233,7 @@ class Batch:
 
 
 def check_case(torch, pages, gpu_check, name: str, options: dict, rounds: int) -> bool:
-    batch = Batch(torch, options)
+    batch = Batch(torch, options, MAX_PAGES)
     generator = torch.Generator().manual_seed(1)
     capacity = PAGE * MAX_PAGES
     plan = attn.DecodePlan(**complete(options))
@@ -271,9 +281,9 @@ def check_case(torch, pages, gpu_check, name: str, options: dict, rounds: int) -
     before = torch.cuda.memory_stats()["allocation.all.allocated"], torch.cuda.mem_get_info()[0]
     torch.cuda.synchronize()
     start = time.perf_counter()
-    for _ in range(200):
+    for _ in range(TIMED):
         run()
-    host = (time.perf_counter() - start) / 200 * 1e6
+    host = (time.perf_counter() - start) / TIMED * 1e6
     torch.cuda.synchronize()
     after = torch.cuda.memory_stats()["allocation.all.allocated"], torch.cuda.mem_get_info()[0]
     good = worst[0] <= tolerance and worst[1] <= gpu_check.LSE_TOLERANCE and before == after
@@ -309,7 +319,10 @@ def main() -> int:
     parser.add_argument("--chip", default="sm_90a")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--filter", default="", metavar="REGEX", help="of names of cases")
+    parser.add_argument("--small", action="store_true", help="few keys and sequences")
     options = parser.parse_args()
+    if options.small:
+        shrink()
     os.environ["ATTN_CACHE_DIR"] = os.path.abspath(options.folder)
     if options.prepare:
         return prepare(options.chip)

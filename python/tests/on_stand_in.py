@@ -67,6 +67,8 @@ class HostMemory:
             return
         storage = value.untyped_storage()
         address = storage.data_ptr()
+        if getattr(of_thread, "is_capturing", False):
+            of_thread.captured.append(value)
         # One that was dropped since, and whose address has come again.
         if address in self.known and self.known[address].expired():
             self.library.unregister(address)
@@ -99,6 +101,8 @@ class OnTheHost(TorchFunctionMode):
         self.memory.forget()
         if function is torch.Tensor.cuda:
             return args[0]
+        if function is torch.device:
+            return to_cpu(torch._C._disabled_torch_function_impl(function, types, args, kwargs or {}))
         named = {key: to_cpu(value) for key, value in (kwargs or {}).items()}
         result = function(*[to_cpu(each) for each in args], **named)
         self.memory.add(result)
@@ -167,6 +171,8 @@ class CUDAGraph:
 
     def __init__(self) -> None:
         self.executable = ctypes.c_void_p()
+        #: Tensors that were made as it was captured: they live as long as the graph.
+        self.tensors: list[Any] = []
 
     def replay(self) -> None:
         # Nothing of torch is under way any more.
@@ -179,7 +185,7 @@ def capture(graph: CUDAGraph, *_: Any, **__: Any) -> Iterator[None]:
     """torch.cuda.graph: captures what a stream of its own gets."""
     captured, stream = ctypes.c_void_p(), Stream()
     check("cuStreamBeginCapture_v2", ctypes.c_void_p(stream.cuda_stream), 0)
-    of_thread.is_capturing = True
+    of_thread.is_capturing, of_thread.captured = True, graph.tensors
     with use_stream(stream):
         yield
     of_thread.is_capturing = False
@@ -241,6 +247,8 @@ def replace_cuda(library: stand_in.StandIn, chip: str) -> None:
     cuda.is_current_stream_capturing = lambda: False
     cuda._sleep = lambda cycles: None
     cuda.empty_cache = lambda: None
+    # torch's allocator of a GPU is not there: nothing comes of it.
+    cuda.memory_stats, cuda.mem_get_info = lambda: {"allocation.all.allocated": 0}, lambda: (0, 0)
     torch._C._cuda_getCurrentRawStream = lambda device: current_stream().cuda_stream
     tensor: Any = torch.Tensor
     tensor.is_cuda, tensor.is_cpu = property(lambda self: True), property(lambda self: False)

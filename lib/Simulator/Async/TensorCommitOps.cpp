@@ -200,8 +200,9 @@ struct TensorCopyOp : EngineOp {
                 unsigned cell = (lane + r + add) * TensorMemory::Columns +
                                 column + b / 4 + i;
                 std::memcpy(&t.cells[cell], &bytes[4 * i], 4);
-                t.valid[cell] = valid[4 * i] && valid[4 * i + 1] &&
-                                valid[4 * i + 2] && valid[4 * i + 3];
+                t.valid[cell] = 0;
+                for (unsigned byte = 0; byte < 4; ++byte)
+                  t.valid[cell] |= (valid[4 * i + byte] != 0) << byte;
               }
         }
     }

@@ -10,6 +10,7 @@
 #include "../Instructions/MemoryTraffic.h"
 #include "../Instructions/WarpSync.h"
 #include "../Sanitizer/Ordering.h"
+#include "../Sanitizer/PartPoison.h"
 #include "../Sanitizer/Races.h"
 #include "AsyncInstructions.h"
 #include "TensorOperations.h"
@@ -184,6 +185,7 @@ void moveRegister(Exec &x, const TmemAux &o, const TmemRange &range,
   TensorMemory &t = tensorMemoryOf(*x.cta);
   uint32_t *v = x.r32(reg);
   uint32_t poisoned = 0;
+  PartPoison parts = partsOf(x, reg);
   for (unsigned l = 0; l < 32; ++l) {
     auto [dl, dc] = cellOf(o, l, r);
     for (unsigned h = 0; h < range.columnsPerReg; ++h) {
@@ -191,10 +193,13 @@ void moveRegister(Exec &x, const TmemAux &o, const TmemRange &range,
           (range.lane + dl) * TensorMemory::Columns + range.column + dc + h;
       if (o.store) {
         t.cells[cell] = o.pack ? v[l] >> (16 * h) & 0xffff : v[l];
-        t.valid[cell] = !(x.poison[reg.meta] >> l & 1);
+        t.valid[cell] = 0;
+        for (unsigned byte = 0; byte < 4; ++byte)
+          t.valid[cell] |=
+              !((o.pack ? x.poison[reg.meta] : parts[byte]) >> l & 1) << byte;
         continue;
       }
-      if (!t.valid[cell])
+      if (t.valid[cell] != TensorMemory::AllBytes)
         poisoned |= 1u << l;
       if (o.pack)
         v[l] =

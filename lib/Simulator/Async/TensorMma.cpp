@@ -194,7 +194,7 @@ bool TensorMmaOp::readRowOfA(unsigned r, std::vector<float> &row) const {
     else if (aType == Type::E2M3 || aType == Type::E3M2)
       v &= 63;
     row[i] = decodeMatrixElement(aType, v);
-    bad |= !t.valid[cell];
+    bad |= t.valid[cell] != TensorMemory::AllBytes;
   }
   return bad;
 }
@@ -227,9 +227,10 @@ void TensorMmaOp::addScaled(unsigned r, const std::vector<float> &aRow,
                       bool &undefined) {
       unsigned cell = (p.lane / 32 * 32 + row % 32) * TensorMemory::Columns +
                       s.columnOf(row, block);
-      undefined |= !t.valid[cell];
-      return scaleFactor(t.cells[cell] >> (8 * ((s.id + block) % 4)),
-                         exponentScales);
+      // Other bytes of the word are padding, or belong to other products.
+      unsigned byte = (s.id + block) % 4;
+      undefined |= !(t.valid[cell] >> byte & 1);
+      return scaleFactor(t.cells[cell] >> (8 * byte), exponentScales);
     };
     if (p.lane != last) {
       last = p.lane;
@@ -340,7 +341,8 @@ void TensorMmaOp::complete(Cluster &cluster) {
         if (!integer)
           cells[n] = half ? floatToHalf(row[first + n])
                           : bitCast<uint32_t>(canonical(row[first + n]));
-        valid[n] = (!accumulate || valid[n]) && !bad[first + n];
+        bool isRight = !accumulate || valid[n] == TensorMemory::AllBytes;
+        valid[n] = isRight && !bad[first + n] ? TensorMemory::AllBytes : 0;
       }
     });
   }

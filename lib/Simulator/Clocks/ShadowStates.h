@@ -102,7 +102,7 @@ private:
   std::vector<uint32_t> free;
 };
 
-/// What a granule has seen.
+/// Holds the accesses that a granule has seen.
 struct ShadowState {
   Stamp write, read;
   uint32_t more = ReaderLists::None; ///< further readers

@@ -32,6 +32,8 @@ struct TensorColumns {
 struct TensorMemory {
   static constexpr unsigned Lanes = RowShadow::NumRows, Columns = 512;
   std::vector<uint32_t> cells = std::vector<uint32_t>(Lanes * Columns);
+  /// Bit b: byte b of the cell has been written.
+  static constexpr uint8_t AllBytes = 15;
   std::vector<uint8_t> valid = std::vector<uint8_t>(Lanes * Columns);
   RowShadow shadow;
   /// By first column.

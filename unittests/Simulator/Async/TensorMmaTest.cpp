@@ -64,6 +64,7 @@ struct MmaTest {
   uint32_t descriptor = 0;
   unsigned m = 128, n = 16;
   bool aInTensorMemory = false;
+  std::string beforeScales; ///< what is done to %r20, words of A's scales
   std::vector<uint8_t> in = std::vector<uint8_t>(InBytes);
 
   uint32_t *scaleWords(bool b) {
@@ -99,8 +100,8 @@ struct MmaTest {
       s += std::string("ld.global.v4.b32 {%r20, %r21, %r22, %r23}, [") + base +
            "+" + std::to_string(from) +
            "];\nld.global.v4.b32 {%r24, %r25, %r26, %r27}, [" + base + "+" +
-           std::to_string(from + 16) +
-           "];\ntcgen05.st.sync.aligned.32x32b.x8.b32 [%r11+" +
+           std::to_string(from + 16) + "];\n" + beforeScales +
+           "tcgen05.st.sync.aligned.32x32b.x8.b32 [%r11+" +
            std::to_string(column) +
            "], {%r20, %r21, %r22, %r23, %r24, %r25, %r26, %r27};\n";
     };
@@ -268,6 +269,21 @@ TEST(TensorMma, BlockScales) {
         [&](unsigned r, unsigned i) {
           return eb.value(b.at(r, i)) * factor(sb.at(r, i / c.block));
         });
+  }
+}
+
+TEST(TensorMma, ReadsTheBytesOfItsScales) {
+  // Byte 1 of each word is a factor, and bytes of %r30 have no value.
+  for (bool isUsed : {false, true}) {
+    MmaTest t;
+    t.kind = "cta_group::1.kind::mxf8f6f4.block_scale";
+    t.operands = "[%r14], [%r15], %p2";
+    t.descriptor = 1 << 4 | 16 / 8 << 17 | 1u << 23 | 1u << 27 | 1u << 29;
+    t.beforeScales = std::string("prmt.b32 %r20, %r20, %r30, ") +
+                     (isUsed ? "0x7654" : "0x7614") + ";\n";
+    Outcome r = t.go();
+    ASSERT_TRUE(r.error.empty()) << r.text();
+    EXPECT_EQ(r.report.isClean(), !isUsed) << r.text();
   }
 }
 
