@@ -210,6 +210,10 @@ PlanEstimate WsWgmmaModel::estimate(const ProblemFacts &problem,
         ((widens ? kRawSlots : plan.getKStages()) * getKeyColumns(facts) +
          (widens ? kRawSlots : plan.getVStages()) * getValueColumns(facts));
     addDramTime(estimate, facts, plan.getBlockN(), inFlight, target);
+    // A tile that is bound by its products reads no faster alone.
+    estimate.loneTileMicroseconds =
+        std::max(estimate.loneTileMicroseconds,
+                 estimate.blocks * estimate.blockClocks / target.clockMHz);
   }
   return estimate;
 }
