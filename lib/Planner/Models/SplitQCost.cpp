@@ -99,11 +99,10 @@ PlanEstimate SplitQModel::estimate(const ProblemFacts &facts,
   estimate.microseconds = clocks / target.clockMHz;
   if (isBoundByKeys(facts) || plan.getPackHeads()) {
     addDramTime(estimate, facts, plan, target);
-    // A tile that is bound by its products reads no faster alone.
-    estimate.loneTileMicroseconds =
-        std::max(estimate.loneTileMicroseconds,
-                 estimate.blocks * getBlockClocks(turns / ctas, 1) /
-                     target.clockMHz);
+    // A CTA that is alone hides less.
+    estimate.loneTileMicroseconds = std::max(
+        estimate.loneTileMicroseconds,
+        estimate.blocks * getBlockClocks(turns / ctas, 1) / target.clockMHz);
   }
   return estimate;
 }

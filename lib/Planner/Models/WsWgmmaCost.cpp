@@ -60,6 +60,12 @@ static constexpr Factor kWindowEndElementClocks{
 static constexpr Factor kRareBlockShare{"ws_wgmma.rare_block_share"};
 static constexpr Factor kUsualRareShare{"ws_wgmma.usual_rare_share"};
 static constexpr Factor kQuadsThresholdShare{"ws_wgmma.quads_threshold_share"};
+/// What a block takes longer that has more keys than kUsualKeys and follows its
+/// maxima by a threshold: more rows of it have a new one.
+static constexpr Factor kLongThresholdShare{"ws_wgmma.long_threshold_share"};
+static constexpr int64_t kUsualKeys = 128;
+/// Clocks that each block without a mask waits for the transposer.
+static constexpr Factor kTransposedClocks{"ws_wgmma.transposed_block_clocks"};
 
 /// The part of `blocks` blocks in which one of a warp's 16 rows is expected to
 /// have a new maximum: block j of a row has it with probability 1 / j, if
@@ -140,9 +146,9 @@ PlanEstimate WsWgmmaModel::estimate(const ProblemFacts &problem,
   estimate.tiles = int64_t(groups * cluster * runs *
                            (facts.isDocument ? tiles + 0.5 : std::ceil(tiles)));
   estimate.waves = estimate.tiles / ctas;
-  estimate.blocks =
-      countBlocks(facts, queries, keys, std::ceil(blockM / queryRows), blockN) /
-      runs;
+  estimate.blocks = countRunBlocks(
+      countBlocks(facts, queries, keys, std::ceil(blockM / queryRows), blockN),
+      runs);
 
   setResourceClocks(estimate, facts, target, blockM, blockN, plan.getSoftmax());
   double busiest = std::max({estimate.tensorClocks, estimate.expClocks,
@@ -158,6 +164,9 @@ PlanEstimate WsWgmmaModel::estimate(const ProblemFacts &problem,
     unhidden = kUnhiddenBehind;
   // With both, waits hide behind the other warpgroup too.
   double fixed = plan.getPvBehind() && plan.getTurns() ? 0 : kBlockClocks;
+  if (facts.isNarrow() && needsTransposer(facts) &&
+      facts.mask.getKind() == MaskKind::None)
+    fixed += kTransposedClocks;
   // A single warpgroup has nobody's matrix instructions to hide behind.
   if (blockM == 64)
     unhidden *= 2;
@@ -179,6 +188,8 @@ PlanEstimate WsWgmmaModel::estimate(const ProblemFacts &problem,
     if (plan.getKeyQuads() && !plan.getTurns() &&
         facts.mask.getKind() == MaskKind::None)
       estimate.blockClocks *= kQuadsThresholdShare;
+    if (plan.getBlockN() > kUsualKeys)
+      estimate.blockClocks *= kLongThresholdShare;
   }
   estimate.tileClocks +=
       countWindowEnds(facts, queries, keys, blockM, blockN) *
@@ -210,10 +221,6 @@ PlanEstimate WsWgmmaModel::estimate(const ProblemFacts &problem,
         ((widens ? kRawSlots : plan.getKStages()) * getKeyColumns(facts) +
          (widens ? kRawSlots : plan.getVStages()) * getValueColumns(facts));
     addDramTime(estimate, facts, plan.getBlockN(), inFlight, target);
-    // A tile that is bound by its products reads no faster alone.
-    estimate.loneTileMicroseconds =
-        std::max(estimate.loneTileMicroseconds,
-                 estimate.blocks * estimate.blockClocks / target.clockMHz);
   }
   return estimate;
 }
