@@ -11,11 +11,14 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+/// Keys of the shortest run where queries are many, half of the fewest keys
+/// that are cut.
+static constexpr Factor kShortestRun{"splits.shortest_run"};
+
 int64_t attn::getShortestRun(int64_t queries) {
-  static constexpr Factor kShortest{"splits.shortest_run"},
-      kKeysOfQuery{"splits.keys_of_query"};
+  static constexpr Factor kKeysOfQuery{"splits.keys_of_query"};
   return std::llround(
-      std::min(double(kShortest), kKeysOfQuery * double(queries)));
+      std::min(double(kShortestRun), kKeysOfQuery * double(queries)));
 }
 
 /// Most runs: a thread of attn.combine walks all of a row.
@@ -24,6 +27,8 @@ static constexpr int64_t kMostRuns = 128;
 SmallVector<int64_t> attn::listSplits(int64_t tiles, int64_t keys,
                                       int64_t queries,
                                       const TargetRow &target) {
+  if (double(keys) < 2 * kShortestRun)
+    return {};
   int64_t most = std::min(kMostRuns, keys / getShortestRun(queries));
   SmallVector<int64_t> all = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
   // Those that fill all SMs with one, two, ... CTAs.
