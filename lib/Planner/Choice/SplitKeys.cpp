@@ -11,17 +11,25 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Keys of the shortest run that is worth a CTA.
-static constexpr Factor kShortestRunKeys{"splits.shortest_run"};
-static int64_t getShortestRun() {
-  return std::llround(double(kShortestRunKeys));
+/// Keys of the shortest run where queries are many, half of the fewest keys
+/// that are cut.
+static constexpr Factor kShortestRun{"splits.shortest_run"};
+
+int64_t attn::getShortestRun(int64_t queries) {
+  static constexpr Factor kKeysOfQuery{"splits.keys_of_query"};
+  return std::llround(
+      std::min(double(kShortestRun), kKeysOfQuery * double(queries)));
 }
+
 /// Most runs: a thread of attn.combine walks all of a row.
 static constexpr int64_t kMostRuns = 128;
 
 SmallVector<int64_t> attn::listSplits(int64_t tiles, int64_t keys,
+                                      int64_t queries,
                                       const TargetRow &target) {
-  int64_t most = std::min(kMostRuns, keys / getShortestRun());
+  if (double(keys) < 2 * kShortestRun)
+    return {};
+  int64_t most = std::min(kMostRuns, keys / getShortestRun(queries));
   SmallVector<int64_t> all = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
   // Those that fill all SMs with one, two, ... CTAs.
   for (int64_t ctas : {1, 2, 3, 4, 6, 8})
@@ -79,7 +87,8 @@ static int64_t getWarpsPerSM() { return std::llround(double(kWarpsPerSM)); }
 /// How many runs to deal where an SM holds `ctas` CTAs of `tiles` tiles, so
 /// that nearly all run at once; none where that leaves few to deal.
 static DealtRuns countDealt(const UnevenBatch &batch, int64_t tiles,
-                            int64_t ctas, const TargetRow &target) {
+                            int64_t queries, int64_t ctas,
+                            const TargetRow &target) {
   int64_t places =
       ctas * target.smCount / std::max<int64_t>(1, tiles / batch.sequences);
   if (double(batch.sequences) < kFewestDealtTo ||
@@ -90,7 +99,7 @@ static DealtRuns countDealt(const UnevenBatch &batch, int64_t tiles,
   int64_t total = places + batch.sequences / 2;
   int64_t most =
       std::min({int64_t(std::llround(double(kMostDealt))),
-                total - batch.sequences, batch.seen / getShortestRun()});
+                total - batch.sequences, batch.seen / getShortestRun(queries)});
   return most < 2 ? DealtRuns() : DealtRuns{total, most};
 }
 
@@ -215,7 +224,7 @@ static void offer(SplitCandidate picked, PlanCandidates plans,
 /// Adds runs that are dealt by the lengths of sequences, and takes them where
 /// they are better than the number of runs that was picked.
 static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
-                                   const UnevenBatch &batch,
+                                   const UnevenBatch &batch, int64_t queries,
                                    const TargetRow &target,
                                    ArrayRef<const Schedule *> schedules,
                                    ArrayRef<PlanParameter> parameters,
@@ -240,7 +249,8 @@ static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
     int64_t own = std::min(most, getWarpsPerSM() / ctas);
     if (ctas == 1 && own == 1)
       continue;
-    DealtRuns dealt = countDealt(batch, whole.tiles / own, ctas, target);
+    DealtRuns dealt =
+        countDealt(batch, whole.tiles / own, queries, ctas, target);
     if (!dealt.total)
       continue;
     std::string total = std::to_string(dealt.total),
@@ -304,7 +314,7 @@ FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
   if (choice.candidates.empty())
     return choice;
   int64_t tiles = std::max<int64_t>(1, one.tiles);
-  SmallVector<int64_t> numbers = listSplits(tiles, seen, target);
+  SmallVector<int64_t> numbers = listSplits(tiles, seen, facts.queries, target);
   if (!facts.isServed() && facts.queries > kDecodedQueries &&
       one.tiles >= kFewTiles * target.smCount)
     numbers.clear();
@@ -320,8 +330,8 @@ FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
   }
   choice.best = pickSplits(choice.candidates, hasSeveral, target);
   if (hasSeveral)
-    if (failed(considerDealt(op, one, batch, target, schedules, parameters,
-                             choice, offered)))
+    if (failed(considerDealt(op, one, batch, facts.queries, target, schedules,
+                             parameters, choice, offered)))
       return failure();
   if (hasSeveral) {
     FailureOr<std::vector<EqualRunsPlans>> found =

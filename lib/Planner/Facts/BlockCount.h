@@ -4,6 +4,7 @@
 #define ATTN_LIB_PLANNER_FACTS_BLOCKCOUNT_H
 
 #include "attn/Planner/Facts/ProblemFacts.h"
+#include <algorithm>
 
 namespace mlir::attn {
 
@@ -20,6 +21,12 @@ TypicalExtents getTypicalExtents(const ProblemFacts &facts);
 /// the problem's mask and key_range; an estimate, at least 1.
 double countBlocks(const ProblemFacts &facts, double queries, double keys,
                    double blockM, double blockN);
+
+/// Returns the blocks of a run where those of a tile are dealt to `runs` runs:
+/// none reads less than a block.
+inline double countRunBlocks(double blocks, double runs) {
+  return runs <= 1 ? blocks : std::max(1.0, blocks / runs);
+}
 
 /// The blocks of these that keep all tests of a mask that is bounded on the
 /// left, or of a function beside a key_range: those at both ends of what a tile

@@ -121,9 +121,10 @@ void attn::countCopiedTiles(PlanEstimate &estimate, const ProblemFacts &facts,
   estimate.tiles =
       groups * int64_t(std::ceil(queries * packed / blockM)) * runs;
   estimate.ctaTiles = plan.getHeadTeams();
-  estimate.blocks = countBlocks(facts, queries, keys,
-                                std::ceil(blockM / packed), plan.getBlockN()) /
-                    double(runs);
+  estimate.blocks =
+      countRunBlocks(countBlocks(facts, queries, keys,
+                                 std::ceil(blockM / packed), plan.getBlockN()),
+                     double(runs));
 }
 
 bool attn::isBoundByKeys(const ProblemFacts &facts) {
@@ -310,7 +311,10 @@ void attn::addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
   estimate.dramRoofMicroseconds = estimate.dramBytes / bytesPerMicrosecond;
   double latency = kCopyLatency + (facts.isPaged() ? kPageLatency : 0);
   double tileLatency = ctaTiles * tileBytes / bytesInFlight * latency;
-  estimate.loneTileMicroseconds = tileLatency;
+  // A tile that is bound by its products reads no faster alone.
+  double blockClocks = ctaTiles * estimate.blocks * estimate.blockClocks;
+  estimate.loneTileMicroseconds =
+      std::max(tileLatency, blockClocks / target.clockMHz);
   // Keys that several tiles read pass from L2 to each.
   double sharedPerMicrosecond = kL2Share * target.l2BytesPerClock *
                                 double(target.smCount) * target.clockMHz;

@@ -241,13 +241,8 @@ PlanEstimate MlaModel::estimate(const ProblemFacts &facts,
                 countRuns(facts, copied));
   else
     addDramTime(estimate, facts, copied, target);
-  if (isOwn) {
-    // A tile that is bound by its products reads no faster alone.
-    estimate.loneTileMicroseconds =
-        std::max(estimate.loneTileMicroseconds,
-                 estimate.blocks * estimate.blockClocks / target.clockMHz);
+  if (isOwn)
     estimate.microseconds *= getOwnFactor(facts, plan);
-  }
   if (isOwn && plan.getQInRegs())
     estimate.microseconds *= countLatentRows(facts) > plan.getBlockM()
                                  ? kHeldFactor

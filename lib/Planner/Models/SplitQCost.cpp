@@ -77,9 +77,12 @@ PlanEstimate SplitQModel::estimate(const ProblemFacts &facts,
   // CTAs take turns on a scheduler freely; warps of one CTA meet at the
   // barrier of each block, so that a second one hides less than another CTA.
   double turns = ctas * std::sqrt(std::max(1.0, warps / 4));
-  estimate.blockClocks = busiest + std::max(0.0, serial - busiest) / turns +
-                         kUnhiddenShare * std::max(0.0, others) +
-                         (plan.getStages() == 1 ? kOneStageLatency / ctas : 0);
+  auto getBlockClocks = [&](double turns, double ctas) {
+    return busiest + std::max(0.0, serial - busiest) / turns +
+           kUnhiddenShare * std::max(0.0, others) +
+           (plan.getStages() == 1 ? kOneStageLatency / ctas : 0);
+  };
+  estimate.blockClocks = getBlockClocks(turns, ctas);
   estimate.tileClocks =
       kTileLatency / ctas +
       (blockM * columns * 4) / std::max(1u, target.l2BytesPerClock);
@@ -94,7 +97,12 @@ PlanEstimate SplitQModel::estimate(const ProblemFacts &facts,
       rounds * ctas *
       (estimate.tileClocks + estimate.blocks * estimate.blockClocks);
   estimate.microseconds = clocks / target.clockMHz;
-  if (isBoundByKeys(facts) || plan.getPackHeads())
+  if (isBoundByKeys(facts) || plan.getPackHeads()) {
     addDramTime(estimate, facts, plan, target);
+    // A CTA that is alone hides less.
+    estimate.loneTileMicroseconds = std::max(
+        estimate.loneTileMicroseconds,
+        estimate.blocks * getBlockClocks(turns / ctas, 1) / target.clockMHz);
+  }
   return estimate;
 }

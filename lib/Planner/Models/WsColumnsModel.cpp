@@ -219,9 +219,9 @@ PlanEstimate WsColumnsModel::estimate(const ProblemFacts &facts,
       int64_t(groups * together * runs *
               std::ceil(queries * queryRows / (blockM * together)));
   estimate.waves = estimate.tiles / (clusters * together);
-  estimate.blocks =
-      countBlocks(facts, queries, keys, std::ceil(blockM / queryRows), blockN) /
-      runs;
+  estimate.blocks = countRunBlocks(
+      countBlocks(facts, queries, keys, std::ceil(blockM / queryRows), blockN),
+      runs);
   setResourceClocks(estimate, facts, target, blockM, blockN, plan.getSoftmax());
   estimate.tensorClocks /= divided;
   estimate.sharedClocks /= divided;

@@ -402,9 +402,9 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
       int64_t(groups * runs * std::ceil(queries * rows / rowsTogether)) *
       cluster;
   estimate.waves = estimate.tiles / double(target.getClusteredSMs(cluster));
-  estimate.blocks = countBlocks(facts, queries, keys,
-                                std::ceil(rowsTogether / rows), blockN) /
-                    runs;
+  estimate.blocks = countRunBlocks(
+      countBlocks(facts, queries, keys, std::ceil(rowsTogether / rows), blockN),
+      runs);
 
   double columns =
       getKeyDepth(facts) + (hasWideHeads(facts, plan)

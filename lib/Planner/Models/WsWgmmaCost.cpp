@@ -60,6 +60,12 @@ static constexpr Factor kWindowEndElementClocks{
 static constexpr Factor kRareBlockShare{"ws_wgmma.rare_block_share"};
 static constexpr Factor kUsualRareShare{"ws_wgmma.usual_rare_share"};
 static constexpr Factor kQuadsThresholdShare{"ws_wgmma.quads_threshold_share"};
+/// Scales a block that has more keys than kUsualKeys and follows its maxima by
+/// a threshold: more rows of it have a new one.
+static constexpr Factor kLongThresholdShare{"ws_wgmma.long_threshold_share"};
+static constexpr int64_t kUsualKeys = 128;
+/// Clocks that each block without a mask waits for the transposer.
+static constexpr Factor kTransposedClocks{"ws_wgmma.transposed_block_clocks"};
 
 /// The part of `blocks` blocks in which one of a warp's 16 rows is expected to
 /// have a new maximum: block j of a row has it with probability 1 / j, if
@@ -67,6 +73,20 @@ static constexpr Factor kQuadsThresholdShare{"ws_wgmma.quads_threshold_share"};
 static double getRareShare(double blocks) {
   constexpr double rows = 16;
   return blocks <= rows ? 1 : (rows + rows * std::log(blocks / rows)) / blocks;
+}
+
+/// Returns the share of the other resources' clocks that does not hide behind
+/// the busiest one.
+static double getUnhiddenShare(WsWgmmaPlanAttr plan) {
+  double unhidden = plan.getQkAhead() ? kUnhiddenAhead : kUnhiddenInOrder;
+  if (plan.getQkAhead() && plan.getBlockM() == 192)
+    unhidden = kUnhiddenThree;
+  else if (plan.getTurns())
+    unhidden = plan.getPvBehind() ? kUnhiddenBehindTurns : kUnhiddenTurns;
+  else if (plan.getPvBehind())
+    unhidden = kUnhiddenBehind;
+  // A single warpgroup has nobody's matrix instructions to hide behind.
+  return plan.getBlockM() == 64 ? 2 * unhidden : unhidden;
 }
 
 bool WsWgmmaModel::isExpectedToSpill(const ProblemFacts &facts,
@@ -140,27 +160,21 @@ PlanEstimate WsWgmmaModel::estimate(const ProblemFacts &problem,
   estimate.tiles = int64_t(groups * cluster * runs *
                            (facts.isDocument ? tiles + 0.5 : std::ceil(tiles)));
   estimate.waves = estimate.tiles / ctas;
-  estimate.blocks =
-      countBlocks(facts, queries, keys, std::ceil(blockM / queryRows), blockN) /
-      runs;
+  estimate.blocks = countRunBlocks(
+      countBlocks(facts, queries, keys, std::ceil(blockM / queryRows), blockN),
+      runs);
 
   setResourceClocks(estimate, facts, target, blockM, blockN, plan.getSoftmax());
   double busiest = std::max({estimate.tensorClocks, estimate.expClocks,
                              estimate.issueClocks, estimate.sharedClocks});
   double others = estimate.tensorClocks + estimate.expClocks +
                   estimate.issueClocks - busiest;
-  double unhidden = plan.getQkAhead() ? kUnhiddenAhead : kUnhiddenInOrder;
-  if (plan.getQkAhead() && plan.getBlockM() == 192)
-    unhidden = kUnhiddenThree;
-  else if (plan.getTurns())
-    unhidden = plan.getPvBehind() ? kUnhiddenBehindTurns : kUnhiddenTurns;
-  else if (plan.getPvBehind())
-    unhidden = kUnhiddenBehind;
+  double unhidden = getUnhiddenShare(plan);
   // With both, waits hide behind the other warpgroup too.
   double fixed = plan.getPvBehind() && plan.getTurns() ? 0 : kBlockClocks;
-  // A single warpgroup has nobody's matrix instructions to hide behind.
-  if (blockM == 64)
-    unhidden *= 2;
+  if (facts.isNarrow() && needsTransposer(facts) &&
+      facts.mask.getKind() == MaskKind::None)
+    fixed += kTransposedClocks;
   estimate.blockClocks = busiest + unhidden * std::max(0.0, others) + fixed;
   estimate.tileClocks = kTileClocks / (plan.getQStages() > 1 ? 1.3 : 1);
   // The first block of a tile keeps all masks and is never a bet.
@@ -179,6 +193,8 @@ PlanEstimate WsWgmmaModel::estimate(const ProblemFacts &problem,
     if (plan.getKeyQuads() && !plan.getTurns() &&
         facts.mask.getKind() == MaskKind::None)
       estimate.blockClocks *= kQuadsThresholdShare;
+    if (plan.getBlockN() > kUsualKeys)
+      estimate.blockClocks *= kLongThresholdShare;
   }
   estimate.tileClocks +=
       countWindowEnds(facts, queries, keys, blockM, blockN) *

@@ -17,7 +17,7 @@ static const TargetRow &getTarget() {
 
 TEST(SplitKeys, ListsRunsInOrder) {
   // 132 SMs hold 264 and 528 of 8 tiles' runs.
-  llvm::SmallVector<int64_t> splits = listSplits(8, 131072, getTarget());
+  llvm::SmallVector<int64_t> splits = listSplits(8, 131072, 1, getTarget());
   EXPECT_TRUE(llvm::is_sorted(splits));
   EXPECT_THAT(splits, Contains(33));
   EXPECT_THAT(splits, Contains(66));
@@ -26,9 +26,12 @@ TEST(SplitKeys, ListsRunsInOrder) {
 }
 
 TEST(SplitKeys, LeavesShortKeysWhole) {
-  EXPECT_THAT(listSplits(8, 511, getTarget()), IsEmpty());
-  EXPECT_THAT(listSplits(1000, 512, getTarget()), ElementsAre(2));
-  EXPECT_THAT(listSplits(8, 0, getTarget()), IsEmpty());
+  EXPECT_THAT(listSplits(8, 511, 1, getTarget()), IsEmpty());
+  EXPECT_THAT(listSplits(1000, 1024, 1, getTarget()), Contains(32));
+  // Partial results of more queries take longer runs.
+  EXPECT_THAT(listSplits(8, 511, 64, getTarget()), IsEmpty());
+  EXPECT_THAT(listSplits(1000, 512, 64, getTarget()), ElementsAre(2));
+  EXPECT_THAT(listSplits(8, 0, 1, getTarget()), IsEmpty());
 }
 
 TEST(SplitKeys, MergingTakesLongerForMoreRuns) {

@@ -25,10 +25,16 @@ struct SplitChoice {
   const SplitCandidate &getBest() const { return candidates[best]; }
 };
 
+/// Returns the keys of the shortest run that is compared where a sequence has
+/// so many queries: the partial results of many are more than what a short run
+/// reads. Which runs are worth their merge estimates say.
+int64_t getShortestRun(int64_t queries);
+
 /// The numbers of runs that are worth comparing for an attention of `tiles`
-/// tiles of `keys` keys each, without 1, in order.
+/// tiles of `keys` keys each, whose sequences have `queries` queries, without
+/// 1, in order.
 llvm::SmallVector<int64_t> listSplits(int64_t tiles, int64_t keys,
-                                      const TargetRow &target);
+                                      int64_t queries, const TargetRow &target);
 
 /// Whether attn-plan may split the keys of `facts`: those of a server or of few
 /// queries, whose results are not partial yet, and whose extents are known.
