@@ -42,7 +42,7 @@ CHIPS = ["sm_80", "sm_86", "sm_89", "sm_90a", "sm_90a", "sm_100a", "sm_100a", "s
 WIDE_ONLY = ("sm_80", "sm_86")
 SCHEDULES = {
     "sm_90a": ["ws_wgmma", "self_load", "ws_columns", "ws_pair", "split_q", "decode", "mla",
-               "tiled_d"],
+               "ws_mla", "tiled_d"],
     "sm_100a": ["ws_tmem", "split_q", "decode", "tiled_d"],
     "sm_103a": ["ws_tmem", "split_q", "decode", "tiled_d"],
 }  # fmt: skip

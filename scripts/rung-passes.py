@@ -76,6 +76,8 @@ CASES = {
     "ws_columns": "-q 1x1x80x264xf16 --kv-len=150 --causal --chip=sm_90a --schedule=ws_columns",
     "ws_pair": "-q 1x1x80x128xf16 --kv-len=150 --causal --chip=sm_90a --schedule=ws_pair",
     "decode": "-q 1x4x2x64xf16 --kv-heads=2 --kv-len=150 --chip=sm_80 --schedule=decode --set=warps=2",
+    "ws_mla": "-q 1x16x1x128xf16 --rope-dim=64 --kv-len=50 --chip=sm_80 --schedule=ws_mla "
+              "--set=block_n=16",
     "tiled_d": "-q 1x1x80x264xf16 --kv-len=150 --causal --chip=sm_80 --schedule=tiled_d",
 }  # fmt: skip
 

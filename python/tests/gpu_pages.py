@@ -106,15 +106,24 @@ LATENT_PLANS = {
     "o64n64s2": "block_m=64 warps_m=4 warps_n=2 block_n=64 stages=2 ctas_per_sm=1 score=own wgmma=true",
     "o64n32s4": "block_m=64 warps_m=4 warps_n=2 block_n=32 stages=4 ctas_per_sm=1 score=own wgmma=true",
 }
+#: Plans of `ws_mla`: rows, keys, slots of keys, slots of scores and of probabilities.
+ROLE_PLANS = {
+    "r16n64s2": "block_m=16 block_n=64 stages=2 s_stages=2 p_stages=2",
+    "r16n32s3": "block_m=16 block_n=32 stages=3 s_stages=2 p_stages=2",
+    "r16n32s4": "block_m=16 block_n=32 stages=4 s_stages=2 p_stages=2",
+    "r32n64s2": "block_m=32 block_n=64 stages=2 s_stages=1 p_stages=1",
+    "r32n32s3": "block_m=32 block_n=32 stages=3 s_stages=1 p_stages=1",
+    "r32n32s4": "block_m=32 block_n=32 stages=4 s_stages=2 p_stages=2",
+}
 #: Latent attention, 512 + 64 columns: batch, keys, query heads, keys of a page, and plans
 #: with the number of runs that the keys of a tile are split into.
 LATENT_CELLS = {
-    "b768-s1k-h16": (768, 1024, 16, 64, {p: 0 for p in LATENT_PLANS if "16" in p[:3]}),
+    "b768-s1k-h16": (768, 1024, 16, 64, {p: 0 for p in (*LATENT_PLANS, *ROLE_PLANS) if "16" in p[:3]}),
     "b768-s2k-h16": (768, 2048, 16, 64, {"m16w1x8n64s2": 0, "m16w1x4n32s2c2": 0, "m16w1x4n64s1c2": 0}),
-    "b768-s1k-h32": (768, 1024, 32, 64, {p: 0 for p in LATENT_PLANS if "32" in p[:3]}
+    "b768-s1k-h32": (768, 1024, 32, 64, {p: 0 for p in (*LATENT_PLANS, *ROLE_PLANS) if "32" in p[:3]}
                      | {"o64n64s2": 0, "o64n32s4": 0}),
     "b768-s1k-h64": (768, 1024, 64, 64, {p: 0 for p in LATENT_PLANS if "64" in p[:3]}
-                     | {"m32w2x4n64s2": 0, "m32w2x2n32s2c2": 0}),
+                     | {"m32w2x4n64s2": 0, "m32w2x2n32s2c2": 0, "r32n64s2": 0, "r32n32s3": 0}),
     "b128-s4k-h128": (128, 4096, 128, 64, {p: 0 for p in LATENT_PLANS if "64" in p[:3]}
                       | {"m32w2x4n64s2": 0, "m32w2x2n32s2c2": 0}),
     "b64-s8k-h16-page1": (64, 8192, 16, 1, {"m16w1x8n64s2": 2, "m16w1x4n32s2c2": 4, "m16w1x4n64s1c2": 4}),
@@ -133,14 +142,19 @@ def make_latent(options: argparse.Namespace) -> int:
         for plan, splits in plans.items():
             flags = [f"--q={batch}x{heads}x1x576xbf16", "--rope-dim=64", f"--page-size={page}"]
             flags += ["--kv-lengths=" + ",".join([str(keys)] * batch), f"--chip={options.chip}"]
-            flags += [f"--kv-splits={splits}"] * (splits > 0) + ["--schedule=mla"]
-            words = {
-                "score": "shard",
-                "q_in_regs": "false",
-                "softmax": "optimistic",
-                "wgmma": "false",
-            }
-            words |= dict(each.split("=") for each in LATENT_PLANS[plan].split())
+            flags += [f"--kv-splits={splits}"] * (splits > 0)
+            if plan in ROLE_PLANS:
+                flags.append("--schedule=ws_mla")
+                words = {"softmax": "threshold"}
+            else:
+                flags.append("--schedule=mla")
+                words = {
+                    "score": "shard",
+                    "q_in_regs": "false",
+                    "softmax": "optimistic",
+                    "wgmma": "false",
+                }
+            words |= dict(each.split("=") for each in (LATENT_PLANS | ROLE_PLANS)[plan].split())
             flags += [f"--set={name}={value}" for name, value in words.items()]
             good &= compile_one(options, f"{cell}-{plan}" + f"-x{splits}" * (splits > 0), flags)
     return int(not good)

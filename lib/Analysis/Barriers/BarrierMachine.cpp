@@ -313,10 +313,7 @@ bool Machine::execute(Warp &warp, const Step &step) {
     startProduct(warp, step);
     break;
   case Code::Signal:
-    if (step.flag)
-      signalCopies(warp, step);
-    else
-      signalProducts(warp, step);
+    step.flag ? signalCopies(warp, step) : signalProducts(warp, step);
     break;
   case Code::Access:
     accessAll(warp, step);

@@ -88,8 +88,8 @@ private:
   Value queried, keyed;
   /// Scores and probabilities; the factors by which a block rescales results,
   /// and those of a tile's last results with their channel.
-  Ring s, p;
-  Value factors, scales, scaled;
+  Ring s, p, scales;
+  Value factors;
   /// How the warps of the results have rows, of which each has columns.
   DividedRows divided;
 };
@@ -163,8 +163,8 @@ void WsMlaKernel::makeRings() {
   p = makeHandOver("p", plan.getPStages(), {rows, keys}, operand, kSoftmax,
                    kResults);
   factors = allocRowNumbers(b, "factor", plan.getPStages(), rows);
-  scales = tile.alloc("scale", tile.bufferType({rows}, f32));
-  scaled = makeChannel(
+  scales.buffer = tile.alloc("scale", tile.bufferType({rows}, f32));
+  scales.channel = makeChannel(
       b, "scale", /*stages=*/1,
       {{kSoftmax, SignalKind::Arrive}, {kResults, SignalKind::Arrive}});
   if (facts.hasPartialScales())
@@ -254,7 +254,8 @@ RankedTensorType WsMlaKernel::getSoftmaxScores() const {
 
 void WsMlaKernel::computeSoftmax() {
   Pipe scores(control, s.channel, kSoftmax),
-      handed(control, p.channel, kSoftmax), last(control, scaled, kSoftmax);
+      handed(control, p.channel, kSoftmax),
+      last(control, scales.channel, kSoftmax);
   tiles.forTiles(control, [&] {
     emitScoreDescale(tile);
     tile.valueDescale = emitValueDescale(tile);
@@ -295,7 +296,7 @@ void WsMlaKernel::computeSoftmax() {
     FinalRows rows = emitFinalRows(tile, m, l, largest);
     Value factor = emitRowFactor(tile, rows);
     Slot slot = last.acquire();
-    LocalStoreOp::create(b, factor, scales);
+    LocalStoreOp::create(b, factor, scales.buffer);
     slot.release();
     last.advance();
     if (facts.lse)
@@ -318,7 +319,7 @@ Value WsMlaKernel::getValues(Slot slot) const {
 
 void WsMlaKernel::computeResults() {
   Pipe keys(control, keyed, kResults), handed(control, p.channel, kResults),
-      last(control, scaled, kResults);
+      last(control, scales.channel, kResults);
   int64_t rows = plan.getBlockM();
   auto type = RankedTensorType::get({rows, facts.valueDim}, b.getF32Type(),
                                     divided.divided);
@@ -340,7 +341,7 @@ void WsMlaKernel::computeResults() {
       handed.advance();
     });
     Slot slot = last.acquire();
-    Value scale = loadRows(scales);
+    Value scale = loadRows(scales.buffer);
     slot.release();
     last.advance();
     storeResults(o, scale);

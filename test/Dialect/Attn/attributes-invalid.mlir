@@ -418,6 +418,26 @@ func.func private @tiled_warps() attributes {p = #attn.tiled_d<warps_m = 3>}
 
 // -----
 
+// expected-error @below {{expected block_m to be 16, 32 or 64, got 48}}
+func.func private @role_rows() attributes {p = #attn.ws_mla<block_m = 48>}
+
+// -----
+
+// expected-error @below {{expected block_n to be a multiple of 32 up to 128 with block_m = 16, got 16}}
+func.func private @role_keys() attributes {p = #attn.ws_mla<block_m = 16, block_n = 16>}
+
+// -----
+
+// expected-error @below {{expected stages from 1 to 8, got 9}}
+func.func private @role_slots() attributes {p = #attn.ws_mla<stages = 9>}
+
+// -----
+
+// expected-error @below {{expected p_stages of 1 or 2, got 3}}
+func.func private @role_hand_over() attributes {p = #attn.ws_mla<p_stages = 3>}
+
+// -----
+
 // expected-error @below {{expected block_m to be a multiple of 16 * warps_m = 64 up to 128, got 80}}
 func.func private @tiled_rows() attributes {p = #attn.tiled_d<block_m = 80>}
 

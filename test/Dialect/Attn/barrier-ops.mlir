@@ -74,6 +74,14 @@ func.func @fences_and_barriers(%id: i32) {
   return
 }
 
+// CHECK-LABEL: func.func @copies(
+// CHECK-SAME: %[[FULL:.*]]: !attn.mbarriers<2>, %[[I:.*]]: i32
+func.func @copies(%full: !attn.mbarriers<2>, %i: i32) {
+  // CHECK: attn.cp_async.arrive %[[FULL]][%[[I]]] : <2>
+  attn.cp_async.arrive %full[%i] : !attn.mbarriers<2>
+  return
+}
+
 // CHECK-LABEL: func.func @turns(
 func.func @turns() {
   // CHECK: attn.turn.start 1
