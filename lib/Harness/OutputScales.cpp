@@ -3,12 +3,14 @@
 #include "OutputScales.h"
 #include "TensorShape.h"
 #include "attn/Problem/ScaleTiles.h"
+#include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
 
 using namespace mlir::attn;
 using namespace mlir::attn::sim;
+using llvm::APFloat;
 using llvm::ArrayRef;
 using llvm::Error;
 using llvm::Expected;
@@ -108,7 +110,11 @@ sim::findWrongScale(const TensorView &scales, DType dtype, int64_t groupColumns,
   bool isPaired = dtype == DType::I8;
   // A power of two is the least one that is no less.
   bool isPower = scales.dtype == DType::F8E8M0FNU;
-  double largest = isPaired ? 6 : dtype == DType::F8E5M2 ? 57344 : 448;
+  const llvm::fltSemantics &kind = isPaired ? APFloat::Float4E2M1FN()
+                                   : dtype == DType::F8E5M2
+                                       ? APFloat::Float8E5M2()
+                                       : APFloat::Float8E4M3FN();
+  double largest = APFloat::getLargest(kind).convertToDouble();
   // A scale of f8E4M3FN is rounded itself.
   double distance = isPaired ? 0x1p-10 : 0;
   if (isPaired)

@@ -39,6 +39,7 @@ if _TYPE_CHECKING:
     from .serving.cascading import Level
     from .serving.decode_calls import merge_states
     from .serving.serving_signatures import DecodePlan, cascade, decode, mla_decode, prefill
+    from .tensors.fp8 import unpack_fp8
     from .tensors.nvfp4 import tile_scales, unpack_nvfp4
     from .tracing.mod_regions import Mod, mask_mod, out_mod, score_mod
     from .tuning.one_call import tune
@@ -83,6 +84,7 @@ __all__ = [
     "targets",
     "tile_scales",
     "tune",
+    "unpack_fp8",
     "unpack_nvfp4",
 ]
 
@@ -101,6 +103,7 @@ _NAMES = {
     "serving.cascading": "Level",
     "serving.decode_calls": "merge_states",
     "serving.serving_signatures": "DecodePlan cascade decode mla_decode prefill",
+    "tensors.fp8": "unpack_fp8",
     "tensors.nvfp4": "tile_scales unpack_nvfp4",
     "tracing.mod_regions": "Mod mask_mod out_mod score_mod",
     "tuning.one_call": "tune",

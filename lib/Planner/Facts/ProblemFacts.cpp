@@ -4,6 +4,7 @@
 #include "KeyRangeValues.h"
 #include "attn/Planner/Facts/Captures.h"
 #include "mlir/IR/Matchers.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -43,6 +44,19 @@ bool ProblemFacts::hasMaskMod() const {
 
 bool ProblemFacts::hasOutMod() const {
   return AttentionOp(op).getOutMod() || mergedMod;
+}
+
+double ProblemFacts::getGroupFactor() const {
+  // Of others products could be beyond the range of f32.
+  constexpr int kMostExponent = 64;
+  int exponent = 0;
+  double factor = getResultFactor();
+  bool joins = hasOutMod() && hasResultScales() &&
+               isa<Float4E2M1FNType>(outType) &&
+               isa<Float8E4M3FNType>(oScales.elementType) &&
+               std::frexp(factor, &exponent) == 0.5 &&
+               std::abs(exponent) <= kMostExponent;
+  return joins ? factor : 1;
 }
 
 bool ProblemFacts::hasKeyRange() const {

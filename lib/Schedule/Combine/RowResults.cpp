@@ -57,10 +57,11 @@ GroupScale attn::makeGroupScale(KernelFrame &frame, const CombineFacts &facts,
   auto select = [&](Value condition, Value yes, Value no) -> Value {
     return arith::SelectOp::create(b, condition, yes, no);
   };
-  Type outType = facts.o.elementType;
   bool isFloat4 = facts.hasFloat4Results();
-  double largest = isFloat4 ? 6 : isa<Float8E5M2Type>(outType) ? 57344 : 448;
-  Value scale = arith::MulFOp::create(b, most, f32(1 / largest));
+  Type outType =
+      isFloat4 ? Float4E2M1FNType::get(b.getContext()) : facts.o.elementType;
+  Value scale =
+      arith::MulFOp::create(b, most, f32(1 / getLargestNumber(outType)));
   if (isa<Float8E8M0FNUType>(facts.oScales.elementType)) {
     PowerScale power = emitPowerScale(b, scale, isAbove(most));
     Value byte = arith::TruncIOp::create(b, b.getI8Type(), power.code);
@@ -71,10 +72,10 @@ GroupScale attn::makeGroupScale(KernelFrame &frame, const CombineFacts &facts,
     return {scale, arith::DivFOp::create(b, f32(1), scale)};
   }
   // NaN becomes the largest number of the scale's own type.
-  constexpr double kMostScale = 448;
+  double mostScale = getLargestNumber(facts.oScales.elementType);
   bool byIntegers = !frame.target.has(Capability::Fp8);
   Value stored = narrowToByte(
-      b, arith::MinNumFOp::create(b, scale, f32(kMostScale)), byIntegers);
+      b, arith::MinNumFOp::create(b, scale, f32(mostScale)), byIntegers);
   Value exact = widenByte(b, stored, byIntegers), some = isAbove(exact);
   Value inverse = arith::DivFOp::create(b, f32(1), select(some, exact, f32(1)));
   // Nothing is left of numbers that are too small for a scale.
@@ -90,17 +91,11 @@ Value attn::getTiledOffset(KernelFrame &frame, const CombineFacts &facts,
   auto number = [&](int64_t value) -> Value {
     return arith::ConstantIntOp::create(b, value, 64);
   };
-  auto multiply = [&](Value x, Value y) -> Value {
-    return arith::MulIOp::create(b, x, y);
-  };
-  auto add = [&](Value x, Value y) -> Value {
-    return arith::AddIOp::create(b, x, y);
-  };
-  Value row = add(multiply(wide(place.batch), wide(frame.getSize("o", 2))),
-                  wide(place.query));
+  Value row = emitScaleRow(b, wide(place.batch), wide(frame.getSize("o", 2)),
+                           wide(place.query));
   Value group =
       arith::DivUIOp::create(b, wide(place.column), number(facts.groupColumns));
-  Value groups = number(facts.valueDim / facts.groupColumns);
-  Value column = add(multiply(wide(place.head), groups), group);
+  Value column = emitScaleColumn(
+      b, wide(place.head), number(facts.valueDim / facts.groupColumns), group);
   return emitScaleTileOffset(b, row, column, frame.getStride("o_scales", 0));
 }

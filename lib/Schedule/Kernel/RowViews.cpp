@@ -1,6 +1,7 @@
 //===- RowViews.cpp - Views of the rows of a head -------------------------===//
 
 #include "attn/Schedule/Kernel/RowViews.h"
+#include "attn/Dialect/Attn/IR/ScaleOffsets.h"
 #include "attn/Problem/ScaleTiles.h"
 #include <numeric>
 
@@ -35,21 +36,18 @@ static Value emitTiledRows(KernelContext &context, StringRef name,
          "expected whole rows of a tensor without a leading dimension");
   ImplicitLocOpBuilder &b = context.b;
   const ProblemFacts &facts = context.facts;
-  auto mul = [&](Value x, Value y) -> Value {
-    return arith::MulIOp::create(b, x, y);
-  };
-  auto add = [&](Value x, Value y) -> Value {
-    return arith::AddIOp::create(b, x, y);
-  };
-  Value columns = context.i64(facts.valueDim / facts.outGroup);
-  Value column = mul(context.widen(rows.head), columns);
-  if (rows.firstColumn)
-    column = add(column, context.i64(rows.firstColumn));
-  Value first = rows.start ? rows.start
-                           : mul(context.widen(rows.batch),
-                                 context.widen(context.getSize("o", 2)));
-  if (rows.origin)
-    first = add(first, context.widen(rows.origin));
+  Value groups = context.i64(facts.valueDim / facts.outGroup);
+  Value column = emitScaleColumn(
+      b, context.widen(rows.head), groups,
+      rows.firstColumn ? context.i64(rows.firstColumn) : Value());
+  Value origin = rows.origin ? context.widen(rows.origin) : Value();
+  Value first;
+  if (!rows.start)
+    first = emitScaleRow(b, context.widen(rows.batch),
+                         context.widen(context.getSize("o", 2)), origin);
+  else
+    first = origin ? arith::AddIOp::create(b, rows.start, origin).getResult()
+                   : rows.start;
   Type element = context.getTensor(name).elementType;
   if (rows.inWord != 0)
     element = b.getI32Type();
@@ -57,7 +55,7 @@ static Value emitTiledRows(KernelContext &context, StringRef name,
   return GlobalViewOp::create(
       b, GlobalType::get(b.getContext(), {ShapedType::kDynamic}, element),
       context.getPointer(name), column, rows.rows, context.getStride(name, 0),
-      isScaled ? columns : Value(), first, /*alignment=*/IntegerAttr(),
+      isScaled ? groups : Value(), first, /*alignment=*/IntegerAttr(),
       isScaled ? b.getI64IntegerAttr(rows.group) : IntegerAttr(),
       isScaled ? getPresentRows(context, rows) : IntegerAttr(),
       isScaled && rows.isInBounds ? b.getUnitAttr() : UnitAttr());

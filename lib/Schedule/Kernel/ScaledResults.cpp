@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "attn/Dialect/Attn/IR/NarrowFloats.h"
 #include "attn/Schedule/Kernel/PowerScale.h"
 #include "attn/Schedule/Kernel/StoreResults.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -55,10 +56,9 @@ static std::pair<Value, Value> roundScales(const AttentionTile &tile,
   auto rows = cast<RankedTensorType>(scales.getType());
   RankedTensorType words = rows.clone(b.getI32Type());
   Type narrow = Float8E4M3FNType::get(b.getContext());
-  constexpr double kLargest = 448;
   // NaN becomes the largest number.
-  Value finite =
-      arith::MinNumFOp::create(b, scales, tile.splat(rows, kLargest));
+  Value finite = arith::MinNumFOp::create(
+      b, scales, tile.splat(rows, getLargestNumber(narrow)));
   auto codes = openRows(tile, arith::BitcastOp::create(b, words, finite));
   {
     OpBuilder::InsertionGuard guard(b);
@@ -105,7 +105,8 @@ static Value emitScaleInverse(const AttentionTile &tile, Value scales) {
   return math::FmaOp::create(b, close, left, close);
 }
 
-/// Returns the scales of rows whose largest numbers in size are `most`.
+/// Returns the scales of rows whose largest numbers in size are `most`, before
+/// what getGroupFactor leaves joins them.
 static GroupScale emitGroupScale(const AttentionTile &tile, Value most) {
   ImplicitLocOpBuilder &b = tile.b;
   Type outType = tile.facts.outType;
@@ -115,8 +116,10 @@ static GroupScale emitGroupScale(const AttentionTile &tile, Value most) {
     return arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, x, zero);
   };
   bool isFloat4 = isa<Float4E2M1FNType>(outType);
-  double largest = isFloat4 ? 6 : isa<Float8E5M2Type>(outType) ? 57344 : 448;
-  Value scale = arith::MulFOp::create(b, most, tile.splat(rows, 1 / largest));
+  double left = tile.facts.getGroupFactor();
+  float inverseOfLargest = 1 / getLargestNumber(outType);
+  Value scale =
+      arith::MulFOp::create(b, most, tile.splat(rows, left * inverseOfLargest));
   if (isa<Float8E8M0FNUType>(tile.facts.oScales.elementType)) {
     PowerScale power = emitPowerScale(b, scale, isAbove(most));
     return {power.scale, power.inverse, power.code};
@@ -128,6 +131,8 @@ static GroupScale emitGroupScale(const AttentionTile &tile, Value most) {
   auto [rounded, code] = roundScales(tile, scale);
   // Nothing is left of numbers that are too small for a scale.
   Value inverse = emitScaleInverse(tile, rounded);
+  if (left != 1)
+    inverse = arith::MulFOp::create(b, inverse, tile.splat(rows, left));
   return {rounded, arith::SelectOp::create(b, isAbove(rounded), inverse, zero),
           code};
 }
@@ -198,7 +203,63 @@ static void storeScales(const AttentionTile &tile,
   }
 }
 
-void attn::emitScaledGroups(const AttentionTile &tile, Value o,
+/// Returns true if the `owners` threads that hold a row make scales of their
+/// own.
+static bool dividesScales(const ProblemFacts &facts, int64_t owners) {
+  return owners == kRowOwners && isa<Float4E2M1FNType>(facts.outType) &&
+         !facts.hasTiledScales() && facts.oScales.strides.back() == 1 &&
+         facts.valueDim % (facts.outGroup * kRowOwners) == 0;
+}
+
+/// Stores the scales of the groups of rows whose largest numbers are `most`,
+/// and returns what these are multiplied by. All threads that hold a row have
+/// its values: each makes scales of its own, of which `owners` is a tile of as
+/// many as there are threads.
+static SmallVector<Value> emitDividedScales(const AttentionTile &tile,
+                                            ArrayRef<Value> most,
+                                            RankedTensorType owners) {
+  ImplicitLocOpBuilder &b = tile.b;
+  RankedTensorType rows = tile.f32Tile({tile.blockM});
+  RankedTensorType numbers = owners.clone(b.getI32Type());
+  auto number = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(
+        b, DenseElementsAttr::get(numbers, b.getI32IntegerAttr(value)));
+  };
+  Value none = tile.context.i32(0);
+  auto columns = MapElementsOp::create(b, numbers, number(0), none, none);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    Type i32 = b.getI32Type();
+    Block *body = b.createBlock(&columns.getBody(), {}, {i32, i32, i32},
+                                SmallVector<Location>(3, b.getLoc()));
+    YieldOp::create(b, body->getArgument(2));
+  }
+  SmallVector<Value> isColumn;
+  for (int64_t column = 0; column < kRowOwners; ++column)
+    isColumn.push_back(arith::CmpIOp::create(
+        b, arith::CmpIPredicate::eq, columns.getResult(), number(column)));
+  SmallVector<Value> factors;
+  for (size_t first = 0; first < most.size(); first += kRowOwners) {
+    Value own;
+    for (int64_t column = 0; column < kRowOwners; ++column) {
+      Value spread = BroadcastOp::create(b, owners, most[first + column]);
+      own = own ? arith::SelectOp::create(b, isColumn[column], spread, own)
+                      .getResult()
+                : spread;
+    }
+    GroupScale scale = emitGroupScale(tile, own);
+    ResultColumns place;
+    place.first = first;
+    place.columns = kRowOwners;
+    GlobalStoreOp::create(b, scale.scale,
+                          emitResultView(tile, "o_scales", place), tile.row);
+    for (int64_t column = 0; column < kRowOwners; ++column)
+      factors.push_back(ColumnOp::create(b, rows, scale.factor, column));
+  }
+  return factors;
+}
+
+void attn::emitScaledGroups(const AttentionTile &tile, Value o, int64_t owners,
                             EpilogueKind epilogue) {
   ImplicitLocOpBuilder &b = tile.b;
   const ProblemFacts &facts = tile.facts;
@@ -210,16 +271,29 @@ void attn::emitScaledGroups(const AttentionTile &tile, Value o,
     return SliceOp::create(b, type.clone({tile.blockM, columns}), o,
                            b.getI64IntegerAttr(first));
   };
-  SmallVector<GroupScale> scales;
-  SmallVector<Value> factors;
+  SmallVector<Value> most;
   for (int64_t first = 0; first < facts.valueDim; first += facts.outGroup) {
     Value part = getColumns(first, facts.outGroup);
-    Value most = ReduceOp::create(b, rows, ReduceKind::Max,
-                                  math::AbsFOp::create(b, part).getResult());
-    scales.push_back(emitGroupScale(tile, most));
-    factors.push_back(scales.back().factor);
+    most.push_back(ReduceOp::create(b, rows, ReduceKind::Max,
+                                    math::AbsFOp::create(b, part).getResult()));
   }
-  storeScales(tile, scales);
+  SmallVector<Value> factors;
+  if (dividesScales(facts, owners)) {
+    factors = emitDividedScales(
+        tile, most,
+        RankedTensorType::get(
+            {tile.blockM, kRowOwners}, b.getF32Type(),
+            PartialLayoutAttr::get(
+                b.getContext(),
+                cast<RankedTensorType>(o.getType()).getEncoding())));
+  } else {
+    SmallVector<GroupScale> scales;
+    for (Value each : most) {
+      scales.push_back(emitGroupScale(tile, each));
+      factors.push_back(scales.back().factor);
+    }
+    storeScales(tile, scales);
+  }
   // All columns are stored together, so that a thread has many of them.
   Value whole = getColumns(0, facts.valueDim);
   auto type = cast<RankedTensorType>(whole.getType());

@@ -1,6 +1,7 @@
 //===- StoreResults.cpp - How a tile is finished and stored ---------------===//
 
 #include "attn/Schedule/Kernel/StoreResults.h"
+#include "attn/Dialect/Attn/IR/KernelAttrs.h"
 #include "attn/Schedule/Kernel/Scores.h"
 
 using namespace mlir;
@@ -19,6 +20,8 @@ Value attn::emitOutMod(const AttentionTile &tile, Value o, Region &outMod,
   // Rows and columns that do not exist have results too, which are dropped:
   // their reads must stay inside of what others read.
   if (!facts.captures.empty()) {
+    if (0)
+      map->setAttr(kEarlyLoadsAttr, b.getUnitAttr());
     Value one = tile.context.i32(1);
     query = arith::MinSIOp::create(b, query,
                                    arith::SubIOp::create(b, tile.queries, one));
@@ -43,7 +46,8 @@ Value attn::emitQuotient(const AttentionTile &tile, Value o, Value inverse,
         b, quotient, emitInitTerm(tile, type, initWeight, columns));
   if (Region *outMod = AttentionOp(tile.facts.op).getOutMod()) {
     quotient = emitOutMod(tile, quotient, *outMod, columns);
-    if (double factor = tile.facts.getResultFactor(); factor != 1)
+    double factor = tile.facts.getResultFactor();
+    if (factor != 1 && tile.facts.getGroupFactor() == 1)
       quotient = arith::MulFOp::create(b, quotient, tile.splat(type, factor));
   }
   if (tile.facts.outType.isF32() || !rounds)
@@ -87,7 +91,7 @@ void attn::emitLSE(const AttentionTile &tile, Value m, Value l,
 void attn::emitResults(const AttentionTile &tile, const RunningState &state,
                        Value oView, const LogViews &logViews, Value scratch,
                        EpilogueKind epilogue, const ResultMap &map,
-                       const ResultColumns &columns) {
+                       const ResultColumns &columns, int64_t owners) {
   const ProblemFacts &facts = tile.facts;
   Value divisor = state.getDivisor();
   Value weight = emitInitWeight(tile, divisor, state.initShare);
@@ -103,7 +107,7 @@ void attn::emitResults(const AttentionTile &tile, const RunningState &state,
   if (logViews && !weight)
     emitLSE(tile, state.m, state.l, logViews);
   if (facts.hasResultScales())
-    return emitScaledGroups(tile, o, epilogue);
+    return emitScaledGroups(tile, o, owners, epilogue);
   StoreResultOp::create(tile.b, o, oView, tile.row, scratch, map.map,
                         map.coordinates, epilogue);
 }

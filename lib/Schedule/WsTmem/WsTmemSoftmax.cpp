@@ -488,8 +488,10 @@ void Softmax::store(RunningState state) {
   Value oView = plan.getOHalves() ? Value() : emitResultView(shared.tile, "o");
   ResultBuffer buffer = shared.memory.resultBuffer;
   if (buffer == ResultBuffer::None) {
+    // A thread has a row of tensor memory.
     emitResults(shared.tile, state, oView, /*logViews=*/{},
-                /*scratch=*/Value(), plan.getEpilogue());
+                /*scratch=*/Value(), plan.getEpilogue(), /*map=*/{},
+                /*columns=*/{}, /*owners=*/1);
     return;
   }
   if (buffer == ResultBuffer::Own)

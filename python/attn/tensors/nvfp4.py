@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import ArgumentError
 from ..launch import device_tensors
-from . import tensor_views
+from . import fp8
 
 #: Columns that share a scale.
 GROUP = 16
@@ -21,28 +21,6 @@ def _pad(extent: int, size: int) -> int:
     return -(-extent // size) * size
 
 
-def _has_bytes(value: Any) -> bool:
-    """Whether `value` is an array or a tensor with a dimension of columns, whose elements are
-    numbers of one byte."""
-    if not tensor_views.is_array(value) or value.ndim < 1 or value.shape[-1] < 1:
-        return False
-    kind = str(value.dtype).removeprefix("torch.")
-    return value.dtype.itemsize == 1 and kind not in ("bool", "|S1")
-
-
-def _describe(value: Any) -> str:
-    if not hasattr(value, "dtype"):
-        return type(value).__name__
-    return f"{value.dtype} of shape {list(getattr(value, 'shape', ()))}"
-
-
-def _read_bytes(value: Any) -> Any:
-    """An array of numpy's bytes, of which torch's are copied where they are on a GPU."""
-    if not device_tensors.is_torch(value):
-        return value.view("uint8")
-    return value.detach().cpu().view(sys.modules["torch"].uint8).numpy()
-
-
 def tile_scales(scales: Any) -> Any:
     """Scales in tiles of 128 rows and 4 columns, the layout 128x4 that block-scaled products of
     tensor cores read.
@@ -52,10 +30,10 @@ def tile_scales(scales: Any) -> Any:
     (rows, columns), both padded with zeros to whole tiles: the tiles of 128 rows one behind the
     other, in each of which rows 32 apart are neighbours. Raises ArgumentError for elements that
     are no bytes, and without columns."""
-    if not _has_bytes(scales):
+    if not fp8.has_bytes(scales):
         raise ArgumentError(
             'tensor "scales": expected elements of one byte and a dimension of columns, got '
-            f"{_describe(scales)}"
+            f"{fp8.describe(scales)}"
         )
     flat = scales.reshape(-1, scales.shape[-1])
     rows, columns = flat.shape
@@ -98,15 +76,15 @@ def unpack_nvfp4(o: Any, o_scales: Any, out_scale: float = 1.0, layout: str = "l
     if layout not in ("linear", "128x4"):
         raise ArgumentError(f"layout: expected linear or 128x4, got {layout!r}")
     for name, each in (("o", o), ("o_scales", o_scales)):
-        if not _has_bytes(each):
+        if not fp8.has_bytes(each):
             raise ArgumentError(
                 f'tensor "{name}": expected elements of one byte and a dimension of columns, got '
-                f"{_describe(each)}"
+                f"{fp8.describe(each)}"
             )
     if device_tensors.is_torch(o):
-        numbers = unpack_nvfp4(_read_bytes(o), _read_bytes(o_scales), out_scale, layout)
+        numbers = unpack_nvfp4(fp8.read_bytes(o), fp8.read_bytes(o_scales), out_scale, layout)
         return sys.modules["torch"].from_numpy(numbers).to(o.device)
-    o, o_scales = _read_bytes(o), _read_bytes(o_scales)
+    o, o_scales = fp8.read_bytes(o), fp8.read_bytes(o_scales)
     wanted = (*o.shape[:-1], 2 * o.shape[-1] // GROUP)
     if layout == "128x4" and 2 * o.shape[-1] % GROUP == 0:
         rows = int(np.prod(o.shape[:-1]))
@@ -116,11 +94,7 @@ def unpack_nvfp4(o: Any, o_scales: Any, out_scale: float = 1.0, layout: str = "l
             f'tensor "o_scales": expected shape {list(wanted)}, one for each {GROUP} columns of o, '
             f"got {list(o_scales.shape)}"
         )
-    scales = o_scales.astype(np.int32)
     codes = np.stack([o & 15, o >> 4], -1).reshape(*o.shape[:-1], 2 * o.shape[-1])
     numbers = np.float32(_SIZES)[codes & 7] * np.where(codes & 8, np.float32(-1), np.float32(1))
-    exponent, mantissa = scales >> 3 & 15, scales & 7
-    normal = np.ldexp(np.float32(8 + mantissa), exponent - 10)
-    units = np.where(exponent == 0, np.ldexp(np.float32(mantissa), -9), normal)
-    units = np.where(scales & 127 == 127, np.float32(np.nan), units).astype(np.float32)
+    units = fp8.widen(o_scales, "f8E4M3FN")
     return numbers * units.repeat(GROUP, -1) / np.float32(out_scale)

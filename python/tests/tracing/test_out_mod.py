@@ -89,6 +89,8 @@ OUTPUTS = {
     "groups": {"out_type": "f8E4M3FN", "out_group": 64},
     "nvfp4": {"out_type": "f4E2M1FN", "out_group": 16, "out_scale": 5.0},
     "powers": {"out_type": "f8E4M3FN", "out_group": 32, "out_scale_type": "float8_e8m0fnu"},
+    # A power of two joins the scales.
+    "joined": {"out_type": "f4E2M1FN", "out_group": 16, "out_scale": 32.0},
 }
 
 
@@ -127,8 +129,17 @@ def check_tiles(kernel, narrow, arrays, o, scales):
     np.testing.assert_array_equal(results["o_scales"][is_there], attn.tile_scales(matrix)[is_there])
 
 
-@pytest.mark.parametrize("chip,dim", [("sm_80", 64), ("sm_90a", 128), ("sm_100a", 64)])
-@pytest.mark.parametrize("kind", OUTPUTS)
+@pytest.mark.parametrize(
+    "chip,dim,kind",
+    [
+        *(
+            (*place, kind)
+            for place in [("sm_80", 64), ("sm_90a", 128), ("sm_100a", 64)]
+            for kind in ("static", "groups", "nvfp4", "powers")
+        ),
+        ("sm_90a", 128, "joined"),
+    ],
+)
 def test_bits_of_quantised_f32_results(chip, dim, kind):
     """Rows of 4 bits are exchanged between lanes where they have 128 columns."""
     arrays = draw((1, 2, 33, dim), 40)
@@ -144,7 +155,7 @@ def test_bits_of_quantised_f32_results(chip, dim, kind):
         assert not results["o"][0, 0, 0].any() and not results["o_scales"][0, 0, 0].any()
 
 
-@pytest.mark.parametrize("kind", ["groups", "nvfp4", "powers"])
+@pytest.mark.parametrize("kind", ["groups", "nvfp4", "powers", "joined"])
 def test_infinite_and_nan_results(kind):
     arrays = draw((1, 2, 33, 64), 40)
     # Rows from 30, and 31, on see them.

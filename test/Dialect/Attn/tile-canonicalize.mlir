@@ -42,15 +42,16 @@ func.func @other_reductions(%m: !m) -> (!m, !l) {
 // CHECK-DAG: %[[TWO:.*]] = arith.constant dense<2.000000e+00> : tensor<64xf32, #attn.slice
 // CHECK-DAG: %[[PARTS:.*]] = arith.constant dense<2.000000e+00> : tensor<64x4xf32, #attn.partial
 // CHECK-DAG: %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : tensor<64xf32, #attn.slice
-// CHECK: return %[[TWO]], %[[PARTS]], %[[ZERO]]
-func.func @constants() -> (!m, !l, !m) {
+// CHECK: return %[[TWO]], %[[PARTS]], %[[ZERO]], %[[TWO]]
+func.func @constants() -> (!m, !l, !m, !m) {
   %two = arith.constant dense<2.0> : !m
   %zero = arith.constant dense<0.0> : !s
   %s = attn.broadcast %two : !m -> !s
   %largest = attn.reduce max %s : !s -> !m
   %parts = attn.reduce max %s partial : !s -> !l
   %sum = attn.reduce add %zero : !s -> !m
-  return %largest, %parts, %sum : !m, !l, !m
+  %column = attn.column %parts {column = 1} : !l -> !m
+  return %largest, %parts, %sum, %column : !m, !l, !m, !m
 }
 
 // Sums of other numbers are not computed here: their order is the hardware's.

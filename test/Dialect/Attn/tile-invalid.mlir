@@ -50,6 +50,30 @@ func.func @f(%t: tensor<128x64xf32, #attn.auto>) {
 
 // -----
 
+func.func @f(%t: tensor<128xf32, #attn.auto>) {
+  // expected-error @below {{expected a source of rank 2 and a result of rank 1, got 'tensor<128xf32, #attn.auto>'}}
+  %r = attn.column %t {column = 0} : tensor<128xf32, #attn.auto> -> tensor<128xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<128x64xf32, #attn.auto>) {
+  // expected-error @below {{expected the rows and element type of 'tensor<128x64xf32, #attn.auto>', got 'tensor<64xf32, #attn.auto>'}}
+  %r = attn.column %t {column = 0} : tensor<128x64xf32, #attn.auto> -> tensor<64xf32, #attn.auto>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<128x64xf32, #attn.auto>) {
+  // expected-error @below {{expected a column of 64, got 64}}
+  %r = attn.column %t {column = 64} : tensor<128x64xf32, #attn.auto> -> tensor<128xf32, #attn.auto>
+  return
+}
+
+// -----
+
 func.func @f(%t: tensor<128x64xf32, #attn.auto>) {
   // expected-error @below {{expected a source of rank 1 and a result of rank 2, got}}
   %r = attn.broadcast %t : tensor<128x64xf32, #attn.auto> -> tensor<128x64xf32, #attn.auto>

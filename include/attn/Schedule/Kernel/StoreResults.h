@@ -56,16 +56,17 @@ void emitLSE(const AttentionTile &tile, Value m, Value l,
              const LogViews &views);
 
 /// Stores `o`, f32, in groups of columns, each with a scale, which are stored
-/// too.
-void emitScaledGroups(const AttentionTile &tile, Value o,
+/// too. So many threads as `owners` hold a row.
+void emitScaledGroups(const AttentionTile &tile, Value o, int64_t owners,
                       EpilogueKind epilogue);
 
 /// Divides by the row sums and stores O, and LSE if `logViews` are not empty;
-/// `columns` are those of O.
+/// `columns` are those of O, and `owners` threads hold a row.
 void emitResults(const AttentionTile &tile, const RunningState &state,
                  Value oView, const LogViews &logViews, Value scratch,
                  EpilogueKind epilogue, const ResultMap &map = {},
-                 const ResultColumns &columns = {});
+                 const ResultColumns &columns = {},
+                 int64_t owners = kRowOwners);
 
 } // namespace mlir::attn
 

@@ -15,15 +15,19 @@ namespace {
 /// Describes the floats of 8 bits of a type.
 struct NarrowFormat {
   int mantissaBits, bias;
-  float largest;
 };
 
 } // namespace
 
+double attn::getLargestNumber(Type type) {
+  return APFloat::getLargest(cast<FloatType>(type).getFloatSemantics())
+      .convertToDouble();
+}
+
 static NarrowFormat getFormat(Type type) {
   if (isa<Float8E5M2Type>(type))
-    return {2, 15, 57344.0f};
-  return {3, 7, 448.0f};
+    return {2, 15};
+  return {3, 7};
 }
 
 /// The bits of one number, i32. Rounding to nearest is an addition: of half a
@@ -49,8 +53,8 @@ static Value narrowByIntegers(ImplicitLocOpBuilder &b, Value value, Type type) {
   Value magnitude = arith::AndIOp::create(b, bits, integer(0x7fffffff));
   Value isNaN = arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, magnitude,
                                       integer(0x7f800000));
-  Value finite =
-      arith::MinUIOp::create(b, magnitude, constantBits(format.largest));
+  Value finite = arith::MinUIOp::create(b, magnitude,
+                                        constantBits(getLargestNumber(type)));
   Value last = arith::AndIOp::create(
       b, arith::ShRUIOp::create(b, finite, integer(dropped)), integer(1));
   Value rounded = arith::AddIOp::create(
@@ -143,25 +147,63 @@ Value attn::widenByte(ImplicitLocOpBuilder &b, Value byte, bool byIntegers) {
   return arith::BitcastOp::create(b, b.getF32Type(), all);
 }
 
-/// Returns a sum whose lowest byte is what f4E2M1FN has for the magnitude of
-/// `value`. The codes of numbers are on three lines: twice the number, which
-/// has distances of 0.5, from 2 on the number and 2, and from 4 on half of it
-/// and 4. Each is above the others beyond its part, before and after it is
-/// rounded, so that the least of the three is the code. Additions of a number
-/// so large that its last bit is 1 round.
+/// Beyond this number f32 are integers: the least significant bit is 1.
+static constexpr float kWhole = 0x1p23f;
+static constexpr int32_t kWholeBits = 0x4b000000;
+/// The code of 2 in f4E2M1FN. Below it the numbers' distance is 0.5, then 1.
+static constexpr int32_t kCodeOfTwo = 4, kLargestCode = 7;
+/// What sumWithFloat4 returns for zero.
+static constexpr int32_t kSumOfZero = kWholeBits - kCodeOfTwo;
+
+/// Returns an i32: kSumOfZero and what f4E2M1FN has for the magnitude of
+/// `value`. Sums of floats round to their distance, which doubles at kWhole: a
+/// number to which 2 is added up to there is rounded to the distance of 0.5
+/// below 2 and of 1 above, and the bits of the sum count both. Half of a number
+/// and kWhole counts numbers from 4 on, which are 2 apart. Each sum is above
+/// the other one where that one counts, so that the least is right; as
+/// integers, of which NaN is a large one, all three are compared at once.
 static Value sumWithFloat4(ImplicitLocOpBuilder &b, Value value) {
-  constexpr float kMagic = 0x1.8p23f;
   auto real = [&](float number) -> Value {
     return arith::ConstantOp::create(b, b.getF32FloatAttr(number));
   };
-  // NaN becomes the largest number.
-  Value size =
-      arith::MinNumFOp::create(b, math::AbsFOp::create(b, value), real(6.0f));
-  Value twice = math::FmaOp::create(b, size, real(2), real(kMagic));
-  Value once = arith::AddFOp::create(b, size, real(kMagic + 2));
-  Value half = math::FmaOp::create(b, size, real(0.5f), real(kMagic + 4));
-  return arith::MinNumFOp::create(b, arith::MinNumFOp::create(b, twice, once),
-                                  half);
+  auto bitsOf = [&](Value number) -> Value {
+    return arith::BitcastOp::create(b, b.getI32Type(), number);
+  };
+  Value size = math::AbsFOp::create(b, value);
+  Value upToFour = arith::AddFOp::create(b, size, real(kWhole - 2));
+  Value fromFour = math::FmaOp::create(b, size, real(0.5f), real(kWhole));
+  Value least = arith::MinSIOp::create(b, bitsOf(upToFour), bitsOf(fromFour));
+  // NaN becomes the largest number too.
+  return arith::MinSIOp::create(
+      b, least, arith::ConstantIntOp::create(b, kSumOfZero + kLargestCode, 32));
+}
+
+Value attn::narrowToWord4(ImplicitLocOpBuilder &b, ArrayRef<Value> values) {
+  constexpr int kBits = 4;
+  assert(values.size() <= 32 / kBits && "expected numbers that a word has");
+  auto integer = [&](uint32_t number) -> Value {
+    return arith::ConstantIntOp::create(b, int32_t(number), 32);
+  };
+  Value distance = integer(kBits), sizes, signs;
+  uint32_t zeros = 0, signBits = 0;
+  for (Value value : llvm::reverse(values)) {
+    Value bits = arith::BitcastOp::create(b, b.getI32Type(), value);
+    Value sum = sumWithFloat4(b, value);
+    sizes = sizes ? arith::AddIOp::create(
+                        b, arith::ShLIOp::create(b, sizes, distance), sum)
+                        .getResult()
+                  : sum;
+    // The four highest bits of each, of which the first one is the sign.
+    signs =
+        signs
+            ? LLVM::FshlOp::create(b, signs, bits, distance).getResult()
+            : arith::ShRUIOp::create(b, bits, integer(32 - kBits)).getResult();
+    zeros = (zeros << kBits) + uint32_t(kSumOfZero);
+    signBits = (signBits << kBits) | 0x8;
+  }
+  return arith::OrIOp::create(
+      b, arith::AndIOp::create(b, signs, integer(signBits)),
+      arith::SubIOp::create(b, sizes, integer(zeros)));
 }
 
 Value attn::narrowToPair4(ImplicitLocOpBuilder &b, Value first, Value second,
@@ -171,21 +213,6 @@ Value attn::narrowToPair4(ImplicitLocOpBuilder &b, Value first, Value second,
     return NVVM::ConvertF32x2ToF4x2Op::create(
         b, b.getI8Type(), second, first, /*relu=*/false,
         Float4E2M1FNType::get(b.getContext()));
-  auto integer = [&](int64_t number) -> Value {
-    return arith::ConstantIntOp::create(b, number, 32);
-  };
-  auto bitsOf = [&](Value number) -> Value {
-    return arith::BitcastOp::create(b, b.getI32Type(), number);
-  };
-  Value upper =
-      arith::ShLIOp::create(b, bitsOf(sumWithFloat4(b, second)), integer(4));
-  Value sizes =
-      arith::AddIOp::create(b, upper, bitsOf(sumWithFloat4(b, first)));
-  // The four highest bits of both, of which each first one is the sign.
-  Value signs = LLVM::FshlOp::create(
-      b, arith::ShRUIOp::create(b, bitsOf(second), integer(28)).getResult(),
-      bitsOf(first), integer(4));
-  Value pair = arith::OrIOp::create(
-      b, arith::AndIOp::create(b, signs, integer(0x88)), sizes);
-  return arith::TruncIOp::create(b, b.getI8Type(), pair);
+  return arith::TruncIOp::create(b, b.getI8Type(),
+                                 narrowToWord4(b, {first, second}));
 }

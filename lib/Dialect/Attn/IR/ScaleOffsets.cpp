@@ -7,6 +7,22 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+/// Returns `x` times `y` and `z`, which may be null.
+static Value emitSum(ImplicitLocOpBuilder &b, Value x, Value y, Value z) {
+  Value product = arith::MulIOp::create(b, x, y);
+  return z ? arith::AddIOp::create(b, product, z).getResult() : product;
+}
+
+Value attn::emitScaleRow(ImplicitLocOpBuilder &b, Value batch, Value queries,
+                         Value query) {
+  return emitSum(b, batch, queries, query);
+}
+
+Value attn::emitScaleColumn(ImplicitLocOpBuilder &b, Value head, Value groups,
+                            Value group) {
+  return emitSum(b, head, groups, group);
+}
+
 Value attn::emitScaleTileOffset(ImplicitLocOpBuilder &b, Value row,
                                 Value column, Value padded) {
   auto constant = [&](int64_t value) -> Value {

@@ -238,6 +238,19 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // The lane with the column gives it to the three others of the row.
+  // CHECK-LABEL: gpu.func @column
+  // CHECK: %[[THIRD:.*]] = arith.addi %{{.*}}, %c2_i32
+  // CHECK-COUNT-2: nvvm.shfl.sync idx %{{.*}}, %{{.*}}, %[[THIRD]], %{{.*}} : f32 -> f32
+  // CHECK-NOT: nvvm.shfl
+  // CHECK: llvm.nvvm.ex2.approx.ftz.f32
+  gpu.func @column(%x: f32) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %t = tensor.splat %x : tensor<64x4xf32, #partial>
+    %c = attn.column %t {column = 2} : tensor<64x4xf32, #partial> -> tensor<64xf32, #rows>
+    %e = attn.exp2 %c : tensor<64xf32, #rows>
+    gpu.return
+  }
+
   // The region, once for each of four elements, with its indices.
   // CHECK-LABEL: gpu.func @scalar_region
   // CHECK-COUNT-4: arith.sitofp

@@ -7,6 +7,9 @@
 
 namespace mlir::attn {
 
+/// Returns the largest finite number of a type of floats.
+double getLargestNumber(Type type);
+
 /// Rounds two f32 to the nearest numbers of `type`, f8E4M3FN or f8E5M2; an i16
 /// with that of `first` in its lower byte. What is beyond the largest number
 /// becomes that one. `byIntegers` is for chips that have no instruction for it.
@@ -25,6 +28,10 @@ Value widenByte(ImplicitLocOpBuilder &b, Value byte, bool byIntegers);
 /// becomes that one. `byIntegers` as above.
 Value narrowToPair4(ImplicitLocOpBuilder &b, Value first, Value second,
                     bool byIntegers);
+
+/// Rounds at most eight f32 as narrowToPair4 does by integers; an i32 with that
+/// of the first one in its lowest four bits.
+Value narrowToWord4(ImplicitLocOpBuilder &b, llvm::ArrayRef<Value> values);
 
 } // namespace mlir::attn
 

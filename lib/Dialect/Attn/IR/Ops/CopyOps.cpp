@@ -116,7 +116,10 @@ static LogicalResult verifyStoredRows(Operation *op, GlobalType dest,
   bool isPaired = isa<Float4E2M1FNType>(type) && stored.isInteger(8);
   if (isPaired && shape.size() == 2)
     shape.back() /= 2;
-  bool isRounded = shape.size() == 1 && type.isF32() &&
+  // A thread has one of a row's numbers.
+  bool hasOne = shape.size() == 1 ||
+                isa_and_nonnull<PartialLayoutAttr>(tile.getEncoding());
+  bool isRounded = hasOne && type.isF32() &&
                    isa<Float8E4M3FNType, Float8E8M0FNUType>(stored);
   return verifyRows(op, dest, shape, isPaired || isRounded ? stored : type,
                     /*allowPadding=*/true);

@@ -95,6 +95,10 @@ void ReduceOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
        getPartial() ? LayoutRelation::PartialOf : LayoutRelation::RowsOf});
 }
 
+void ColumnOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
+  links.push_back({getResult(), getSource(), LayoutRelation::RowsOf});
+}
+
 void BroadcastOp::getLayoutLinks(SmallVectorImpl<LayoutLink> &links) {
   links.push_back(
       {getSource(), getResult(),

@@ -84,6 +84,28 @@ LogicalResult BroadcastOp::verify() {
   return success();
 }
 
+OpFoldResult ColumnOp::fold(FoldAdaptor adaptor) {
+  auto constant = dyn_cast_if_present<SplatElementsAttr>(adaptor.getSource());
+  return constant ? resize(constant, getType()) : Attribute();
+}
+
+LogicalResult ColumnOp::verify() {
+  RankedTensorType source = tileType(getSource()),
+                   result = tileType(getResult());
+  if (source.getRank() != 2 || result.getRank() != 1)
+    return emitOpError("expected a source of rank 2 and a result of rank 1, "
+                       "got ")
+           << source << " and " << result;
+  if (source.getElementType() != result.getElementType() ||
+      source.getShape()[0] != result.getShape()[0])
+    return emitOpError("expected the rows and element type of ")
+           << source << ", got " << result;
+  int64_t columns = source.getShape()[1], column = getColumn();
+  if (column < 0 || column >= columns)
+    return emitOpError("expected a column of ") << columns << ", got " << column;
+  return success();
+}
+
 LogicalResult SliceOp::verify() {
   RankedTensorType source = tileType(getSource()),
                    result = tileType(getResult());

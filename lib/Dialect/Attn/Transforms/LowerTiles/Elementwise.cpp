@@ -212,6 +212,33 @@ lowering::findPairs(const TileLayout &layout) {
   return pairs;
 }
 
+SmallVector<Value> lowering::splitWord(ImplicitLocOpBuilder &b, Value word) {
+  Value bytes = LLVM::BitcastOp::create(
+      b, VectorType::get(kWordBytes, b.getI8Type()), word);
+  return llvm::map_to_vector(llvm::seq(kWordBytes), [&](unsigned i) -> Value {
+    return LLVM::ExtractElementOp::create(
+        b, bytes, arith::ConstantIntOp::create(b, i, 32));
+  });
+}
+
+Value lowering::joinBytes(ImplicitLocOpBuilder &b, ArrayRef<Value> bytes) {
+  auto vector = VectorType::get(kWordBytes, b.getI8Type());
+  auto first = bytes.front().getDefiningOp<LLVM::ExtractElementOp>();
+  bool isWord = first && first.getVector().getType() == vector;
+  for (auto [i, byte] : llvm::enumerate(bytes)) {
+    auto element = byte.getDefiningOp<LLVM::ExtractElementOp>();
+    isWord = isWord && element && element.getVector() == first.getVector() &&
+             isConstantIntValue(element.getPosition(), i);
+  }
+  Value joined = isWord ? first.getVector()
+                        : LLVM::PoisonOp::create(b, vector).getResult();
+  if (!isWord)
+    for (auto [i, byte] : llvm::enumerate(bytes))
+      joined = LLVM::InsertElementOp::create(
+          b, joined, byte, arith::ConstantIntOp::create(b, i, 32));
+  return LLVM::BitcastOp::create(b, b.getI32Type(), joined);
+}
+
 /// Rounds f32 scalars to f4E2M1FN: bytes that have two neighbours each. Where
 /// there are none what stores them says so.
 static SmallVector<Value> truncateTo4(ImplicitLocOpBuilder &b,
@@ -219,8 +246,19 @@ static SmallVector<Value> truncateTo4(ImplicitLocOpBuilder &b,
                                       const TileLayout &layout,
                                       bool byIntegers) {
   SmallVector<Value> bytes;
-  for (auto [even, odd] : findPairs(layout))
-    bytes.push_back(narrowToPair4(b, scalars[even], scalars[odd], byIntegers));
+  auto pairs = findPairs(layout);
+  if (byIntegers && pairs.size() % kWordBytes == 0) {
+    for (size_t first = 0; first < pairs.size(); first += kWordBytes) {
+      SmallVector<Value> eight;
+      for (auto [even, odd] : ArrayRef(pairs).slice(first, kWordBytes))
+        eight.append({scalars[even], scalars[odd]});
+      llvm::append_range(bytes, splitWord(b, narrowToWord4(b, eight)));
+    }
+  } else {
+    for (auto [even, odd] : pairs)
+      bytes.push_back(
+          narrowToPair4(b, scalars[even], scalars[odd], byIntegers));
+  }
   if (bytes.empty())
     bytes.assign(scalars.size() / 2,
                  arith::ConstantIntOp::create(b, 0, 8).getResult());

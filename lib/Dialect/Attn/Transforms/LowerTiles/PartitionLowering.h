@@ -139,6 +139,16 @@ SmallVector<Value> loadSent(ImplicitLocOpBuilder &b, Value pointer,
 /// have no such pairs.
 SmallVector<std::pair<unsigned, unsigned>> findPairs(const TileLayout &layout);
 
+/// Bytes of a word, an i32.
+constexpr unsigned kWordBytes = 4;
+
+/// Returns the bytes of a word, i8, the lowest first.
+SmallVector<Value> splitWord(ImplicitLocOpBuilder &b, Value word);
+
+/// Returns the word of kWordBytes bytes: that from which splitWord made them,
+/// if they are one's.
+Value joinBytes(ImplicitLocOpBuilder &b, ArrayRef<Value> bytes);
+
 class PartitionLowering;
 
 /// How the ops of a kernel are lowered. Each file of this folder adds its own
@@ -184,6 +194,7 @@ private:
 void addBarrierLowerings(LoweringTable &table);
 void addControlFlowLowerings(LoweringTable &table);
 void addCopyLowerings(LoweringTable &table);
+void addElementLowerings(LoweringTable &table);
 void addElementwiseLowerings(LoweringTable &table);
 void addMemoryLowerings(LoweringTable &table);
 void addMmaLowerings(LoweringTable &table);

@@ -1,12 +1,9 @@
 //===- Rows.cpp - Reductions, broadcasts, masks and layout conversions ----===//
 
-#include "FindKey.h"
 #include "Masks.h"
 #include "PartitionLowering.h"
 #include "attn/Layout/Convert.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/IRMapping.h"
 #include <limits>
 
 using namespace mlir;
@@ -44,15 +41,21 @@ static Value combine(ImplicitLocOpBuilder &b, ReduceKind kind, Value lhs,
   return arith::MaxNumFOp::create(b, lhs, rhs);
 }
 
+static LogicalResult checkOneWarp(Operation *op, const TileLayout &layout) {
+  if (layout.warpBitsAlong(1).empty())
+    return success();
+  return op->emitOpError("expected a row to be held by one warp, got a tile "
+                         "whose rows cross warps");
+}
+
 template <>
 LogicalResult PartitionLowering::lower(ReduceOp op) {
   FailureOr<TileValue> source = tile(op, op.getSource());
   FailureOr<TileLayout> layout = layoutOf(op, op.getType());
   if (failed(source) || failed(layout))
     return failure();
-  if (!source->layout.warpBitsAlong(1).empty() && !op.getPartial())
-    return op.emitOpError("expected a row to be held by one warp, got a tile "
-                          "whose rows cross warps");
+  if (!op.getPartial() && failed(checkOneWarp(op, source->layout)))
+    return failure();
   FailureOr<SmallVector<unsigned>> target =
       matchRows(op, source->layout, *layout);
   if (failed(target))
@@ -121,6 +124,64 @@ LogicalResult PartitionLowering::lower(BroadcastOp op) {
   SmallVector<Value> scalars = unpack(b, *source), results;
   for (unsigned reg : *from)
     results.push_back(scalars[reg]);
+  setTile(op.getResult(), *layout, pack(b, results, source->elementType));
+  return success();
+}
+
+/// Returns the lane bits that are set in the lane of a row that has the element
+/// `distance` columns behind that of lane 0; none where no lane has it.
+static std::optional<int64_t> findLaneOf(const TileLayout &layout,
+                                         int64_t distance) {
+  int64_t lane = 0;
+  if (distance < 0)
+    return std::nullopt;
+  SmallVector<int64_t, 5> bases = layout.laneBases(1);
+  for (unsigned bit : layout.laneBitsAlong(1)) {
+    if ((distance & bases[bit]) != bases[bit])
+      continue;
+    lane |= int64_t(1) << bit;
+    distance -= bases[bit];
+  }
+  return distance == 0 ? std::optional(lane) : std::nullopt;
+}
+
+template <>
+LogicalResult PartitionLowering::lower(ColumnOp op) {
+  FailureOr<TileValue> source = tile(op, op.getSource());
+  FailureOr<TileLayout> layout = layoutOf(op, op.getType());
+  if (failed(source) || failed(layout))
+    return failure();
+  const TileLayout &from = source->layout;
+  if (failed(checkOneWarp(op, from)))
+    return failure();
+  FailureOr<SmallVector<unsigned>> target = matchRows(op, from, *layout);
+  if (failed(target))
+    return failure();
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  int64_t ofRow = 0;
+  for (unsigned bit : from.laneBitsAlong(1))
+    ofRow |= int64_t(1) << bit;
+  Value first = arith::AndIOp::create(
+      b, lane(), arith::ConstantIntOp::create(b, ~ofRow, 32).getResult());
+  Value all = arith::ConstantIntOp::create(b, -1, 32);
+  Value clamp = arith::ConstantIntOp::create(b, 31, 32);
+  SmallVector<Value> scalars = unpack(b, *source);
+  SmallVector<Value> results(layout->numRegisters());
+  llvm::DenseMap<int64_t, Value> holders;
+  for (auto [reg, column] : llvm::enumerate(registerCoordinates(from, 1))) {
+    auto bits = findLaneOf(from, op.getColumn() - column);
+    if (!bits)
+      continue;
+    Value &holder = holders[*bits];
+    if (!holder)
+      holder = arith::AddIOp::create(
+          b, first, arith::ConstantIntOp::create(b, *bits, 32).getResult());
+    results[(*target)[reg]] =
+        NVVM::ShflOp::create(b, scalars[reg].getType(), all, scalars[reg],
+                             holder, clamp, NVVM::ShflKind::idx, UnitAttr());
+  }
+  assert(!llvm::is_contained(results, Value()) &&
+         "expected each element in a lane of its row");
   setTile(op.getResult(), *layout, pack(b, results, source->elementType));
   return success();
 }
@@ -251,33 +312,27 @@ static FailureOr<SmallVector<Value>>
 exchangePairs(ImplicitLocOpBuilder &b, const ConversionPlan &plan,
               const TileValue &source, const TileLayout &target, Value lane,
               function_ref<Value(ArrayRef<int64_t>)> combine) {
-  constexpr unsigned kBytes = 4, kElements = 2 * kBytes;
+  constexpr unsigned kElements = 2 * kWordBytes;
   unsigned count = plan.initialRegisters.size();
   if (plan.kind != ConversionKind::Shuffles || count % kElements != 0 ||
       !plan.movesPacks(kElements) || !holdsPairs(source.layout) ||
       !holdsPairs(target))
     return failure();
-  auto word = VectorType::get(kBytes, b.getI8Type());
-  auto place = [&](unsigned byte) -> Value {
-    return arith::ConstantIntOp::create(b, byte, 32);
-  };
   SmallVector<Value> words;
-  for (unsigned reg = 0; reg < count; reg += kElements) {
-    Value joined = LLVM::PoisonOp::create(b, word);
-    for (unsigned byte = 0; byte < kBytes; ++byte)
-      joined = LLVM::InsertElementOp::create(
-          b, joined, source.values[plan.initialRegisters[reg] / 2 + byte],
-          place(byte));
-    words.push_back(joined);
-  }
+  for (unsigned reg = 0; reg < count; reg += kElements)
+    words.push_back(
+        joinBytes(b, ArrayRef(source.values)
+                         .slice(plan.initialRegisters[reg] / 2, kWordBytes)));
   exchangeRegisters(b, plan, kElements, lane, combine, words);
+  SmallVector<SmallVector<Value>> ofWords;
+  for (Value word : words)
+    ofWords.push_back(splitWord(b, word));
   SmallVector<Value> bytes;
   for (unsigned reg = 0; reg < plan.finalRegisters.size(); reg += 2) {
     unsigned from = plan.finalRegisters[reg];
     if (from % 2 != 0 || plan.finalRegisters[reg + 1] != from + 1)
       return failure();
-    bytes.push_back(LLVM::ExtractElementOp::create(
-        b, words[from / kElements], place(from % kElements / 2)));
+    bytes.push_back(ofWords[from / kElements][from % kElements / 2]);
   }
   return bytes;
 }
@@ -431,158 +486,7 @@ LogicalResult PartitionLowering::lower(ApplyMaskOp op) {
   return success();
 }
 
-/// Clones the operations of a scalar region and returns what it yields. Failure
-/// after a diagnostic.
-static FailureOr<SmallVector<Value>> inlineScalars(PartitionLowering &lowering,
-                                                   ImplicitLocOpBuilder &b,
-                                                   Block &body,
-                                                   IRMapping &mapping) {
-  for (Operation &inner : body.without_terminator()) {
-    // Scalars take the same approximate instructions as tiles.
-    if (inner.getNumOperands() == 1 && inner.getNumResults() == 1)
-      if (Value value = lowerApproximate(
-              b, &inner, mapping.lookupOrDefault(inner.getOperand(0)))) {
-        mapping.map(inner.getResult(0), value);
-        continue;
-      }
-    if (inner.getNumOperands() == 1)
-      if (Value value = convertByte(
-              b, inner, mapping.lookupOrDefault(inner.getOperand(0)),
-              lowering.kernel.someTargetLacks(Capability::Fp8))) {
-        mapping.map(inner.getResult(0), value);
-        continue;
-      }
-    Operation *copy = b.clone(inner, mapping);
-    if (auto find = dyn_cast<FindKeyOp>(copy)) {
-      mapping.map(inner.getResult(0), emitFoundKey(find));
-      copy->erase();
-      continue;
-    }
-    for (Region &region : copy->getRegions())
-      for (Block &block : region)
-        if (failed(lowering.lowerBlock(block)))
-          return failure();
-  }
-  return llvm::map_to_vector(
-      body.getTerminator()->getOperands(),
-      [&](Value value) { return mapping.lookupOrDefault(value); });
-}
-
-template <>
-LogicalResult PartitionLowering::lower(MapElementsOp op) {
-  FailureOr<TileValue> source = tile(op, op.getSource());
-  if (failed(source))
-    return failure();
-  const TileLayout &layout = source->layout;
-  FailureOr<ColumnKeys> keys = getColumnKeys(op, layout, op.getQuads());
-  if (failed(keys))
-    return failure();
-  Value threadRow = threadCoordinate(layout, 0);
-  Value threadColumn = layout.rank() == 1
-                           ? Value()
-                           : threadCoordinate(layout, 1, keys->threadStep);
-  ImplicitLocOpBuilder b(op.getLoc(), op);
-  SmallVector<Value> scalars = unpack(b, *source);
-  SmallVector<Type> types(scalars.size(), source->elementType);
-  scf::IfOp branch;
-  if (op.getUnless()) {
-    branch = scf::IfOp::create(b, types, op.getUnless(), /*addThenBlock=*/true,
-                               /*addElseBlock=*/true);
-    b.setInsertionPointToEnd(branch.thenBlock());
-    scf::YieldOp::create(b, scalars);
-    b.setInsertionPointToEnd(branch.elseBlock());
-  }
-  Value rowBase = arith::AddIOp::create(b, op.getRow(), threadRow);
-  Value columnBase = op.getColumn();
-  if (threadColumn)
-    columnBase = arith::AddIOp::create(b, columnBase, threadColumn);
-  SmallVector<int64_t> rows = registerCoordinates(layout, 0);
-  SmallVector<Value> results;
-  Block &body = op.getBody().front();
-  for (auto [scalar, row, column] : llvm::zip(scalars, rows, keys->registers)) {
-    IRMapping mapping;
-    mapping.map(body.getArgument(0), scalar);
-    mapping.map(body.getArgument(1),
-                arith::AddIOp::create(
-                    b, rowBase, arith::ConstantIntOp::create(b, row, 32)));
-    mapping.map(
-        body.getArgument(2),
-        arith::AddIOp::create(b, columnBase,
-                              arith::ConstantIntOp::create(b, column, 32)));
-    FailureOr<SmallVector<Value>> yielded =
-        inlineScalars(*this, b, body, mapping);
-    if (failed(yielded))
-      return failure();
-    results.push_back(yielded->front());
-  }
-  if (branch) {
-    scf::YieldOp::create(b, results);
-    b.setInsertionPointAfter(branch);
-    results = llvm::to_vector_of<Value>(branch.getResults());
-  }
-  setTile(op.getResult(), layout, pack(b, results, source->elementType));
-  return success();
-}
-
-template <>
-LogicalResult PartitionLowering::lower(RowKeysOp op) {
-  FailureOr<TileLayout> layout = layoutOf(op, op.getFrom().getType());
-  if (failed(layout))
-    return failure();
-  Value threadRow = threadCoordinate(*layout, 0);
-  ImplicitLocOpBuilder b(op.getLoc(), op);
-  SmallVector<int64_t> rows = registerCoordinates(*layout, 0);
-  SmallVector<Type> types(2 * rows.size(), b.getI32Type());
-  types.push_back(b.getI1Type());
-  auto branch = scf::IfOp::create(b, types, op.getSame(), /*addThenBlock=*/true,
-                                  /*addElseBlock=*/true);
-  b.setInsertionPointToEnd(branch.thenBlock());
-  SmallVector<Value> known(rows.size(), op.getBegin());
-  known.append(rows.size(), op.getEnd());
-  Value yes = arith::ConstantIntOp::create(b, 1, 1);
-  known.push_back(yes);
-  scf::YieldOp::create(b, known);
-
-  b.setInsertionPointToEnd(branch.elseBlock());
-  Value rowBase = arith::AddIOp::create(b, op.getRow(), threadRow);
-  Value exact = arith::ConstantIntOp::create(b, 1, 1);
-  SmallVector<Value> from, to;
-  for (int64_t row : rows) {
-    IRMapping mapping;
-    mapping.map(op.getBody().getArgument(0),
-                arith::AddIOp::create(
-                    b, rowBase, arith::ConstantIntOp::create(b, row, 32)));
-    FailureOr<SmallVector<Value>> yielded =
-        inlineScalars(*this, b, op.getBody().front(), mapping);
-    if (failed(yielded))
-      return failure();
-    ArrayRef<Value> range = *yielded;
-    from.push_back(range[0]);
-    to.push_back(range[1]);
-    for (auto [full, bound] :
-         {std::pair(range[2], range[0]), std::pair(range[1], range[3])})
-      exact = arith::AndIOp::create(
-          b, exact,
-          arith::CmpIOp::create(b, arith::CmpIPredicate::sle, full, bound));
-  }
-  Value all = arith::ConstantIntOp::create(b, -1, 32);
-  exact = NVVM::VoteSyncOp::create(b, b.getI1Type(), all, exact,
-                                   NVVM::VoteSyncKind::all);
-  SmallVector<Value> found = from;
-  llvm::append_range(found, to);
-  found.push_back(exact);
-  scf::YieldOp::create(b, found);
-
-  ValueRange results = branch.getResults();
-  setTile(op.getFrom(), *layout,
-          llvm::to_vector(results.take_front(rows.size())));
-  setTile(op.getTo(), *layout,
-          llvm::to_vector(results.drop_back().take_back(rows.size())));
-  op.getExact().replaceAllUsesWith(results.back());
-  return success();
-}
-
 void lowering::addRowLowerings(LoweringTable &table) {
-  table.addReplaced<ReduceOp, BroadcastOp, SliceOp, ConvertLayoutOp,
-                    ApplyMaskOp, MapElementsOp, RowKeysOp>();
+  table.addReplaced<ReduceOp, BroadcastOp, ColumnOp, SliceOp, ConvertLayoutOp,
+                    ApplyMaskOp>();
 }

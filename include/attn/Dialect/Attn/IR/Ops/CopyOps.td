@@ -313,8 +313,9 @@ def Attn_GlobalStoreOp : Attn_Op<"global_store"> {
     the view's are dropped too.
 
     A tile of f4E2M1FN goes to a view of i8 with half of the columns: a byte has the
-    first of two columns in its lower half. Values of rows of f32 that go to a view of
-    f8E4M3FN are rounded to it, those beyond its largest number to that one.
+    first of two columns in its lower half. Values of rows of f32, and tiles of the
+    layout `#attn.partial`, that go to a view of f8E4M3FN are rounded to it, those
+    beyond its largest number to that one.
 
     Example:
 

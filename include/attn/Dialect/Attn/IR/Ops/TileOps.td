@@ -113,6 +113,33 @@ def Attn_SliceOp : Attn_Op<"slice", [Pure,
   let hasFolder = 1;
 }
 
+def Attn_ColumnOp : Attn_Op<"column", [Pure,
+    DeclareOpInterfaceMethods<Attn_LayoutOpInterface, ["getLayoutLinks"]>]> {
+  let summary = "one column of a tile, as row values";
+  let description = [{
+    `result[i] = source[i, column]`. The thread that holds the element gives it to
+    all threads of its warp that hold row values of that row.
+
+    Folds: a column of equal constants is equal constants.
+
+    Example:
+
+    ```mlir
+    func.func @third(%t: tensor<128x4xf32, #attn.partial<parent = #attn.auto>>) -> tensor<128xf32, #attn.auto> {
+      %c = attn.column %t {column = 2} : tensor<128x4xf32, #attn.partial<parent = #attn.auto>> -> tensor<128xf32, #attn.auto>
+      return %c : tensor<128xf32, #attn.auto>
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<AnyRankedTensor, "the tile">:$source,
+    Described<I64Attr, "which one">:$column);
+  let results = (outs Res<AnyRankedTensor, "row values">:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
 def Attn_ConvertLayoutOp : Attn_Op<"convert_layout", [Pure]> {
   let summary = "the same tile in another layout";
   let description = [{
