@@ -467,13 +467,9 @@ void Compiler::emitFill(AsyncOpInterface op) {
   // A thread reads numbers of rows before it starts their copy.
   if (hasOwnAccess(op))
     addAccesses(op, emit(Code::Access, op), /*byEngine=*/false);
-  if (unsupportedOp)
-    return;
-  Slot taken = kNoSlot;
-  if (fill.takesTile()) {
-    taken = newTemporary();
+  Slot taken = fill.takesTile() ? newTemporary() : kNoSlot;
+  if (fill.takesTile())
     emit(Code::Tile, op).takeDealt(taken);
-  }
   Step &step = emit(Code::Fill, op);
   step.flag = isExchange;
   addAccesses(op, step, /*byEngine=*/true);
@@ -503,8 +499,7 @@ void Compiler::emitFill(AsyncOpInterface op) {
   }
 }
 
-/// Returns true for an op of the tensor core that is of both CTAs of a pair,
-/// whose ranks are 2n and 2n + 1 (checkTensorGroups).
+/// Returns true for an op of both CTAs of a pair, with ranks 2n and 2n + 1.
 static bool isOfPair(Operation *op) {
   auto group = dyn_cast<TensorGroupOpInterface>(op);
   return group && group.isOfPair();

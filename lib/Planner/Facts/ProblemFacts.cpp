@@ -47,7 +47,7 @@ bool ProblemFacts::hasOutMod() const {
 }
 
 double ProblemFacts::getGroupFactor() const {
-  // Of others products could be beyond the range of f32.
+  // Products of others could be beyond the range of f32.
   constexpr int kMostExponent = 64;
   int exponent = 0;
   double factor = getResultFactor();

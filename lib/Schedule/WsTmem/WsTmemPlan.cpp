@@ -447,8 +447,8 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
 static KernelShape getKernelShape(const ProblemFacts &facts,
                                   WsTmemPlanAttr plan,
                                   const TargetRow &target) {
-  KernelShape shape = getPersistentShape(
-      countClusterCTAs(plan), countThreads(facts, plan), target);
+  KernelShape shape = getPersistentShape(countClusterCTAs(plan),
+                                         countThreads(facts, plan), target);
   if (plan.getClc())
     shape.grid.front() = countTileCTAs(facts, getTilePlan(facts, plan));
   return shape;

@@ -19,7 +19,7 @@
 
 namespace mlir::attn::sim {
 
-/// Who touched a cell, and when on his own count.
+/// The actor that touched a cell, and when on its own count.
 struct Stamp {
   static constexpr uint8_t AllLanes = 32;
   static constexpr uint32_t NoWarp = 63;

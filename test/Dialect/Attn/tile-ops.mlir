@@ -19,6 +19,8 @@ func.func @rows(%s: !s) {
   %n = attn.reduce maximum %s : !s -> !m
   // CHECK: %[[L:.*]] = attn.reduce add %[[S]] partial : tensor<64x32xf32, #attn.auto> -> tensor<64x4xf32, #attn.partial<parent = #attn.auto>>
   %l = attn.reduce add %s partial : !s -> !l
+  // CHECK: attn.column %[[L]] {column = 2 : i64} : tensor<64x4xf32, #attn.partial<parent = #attn.auto>> -> tensor<64xf32, #attn.auto>
+  %third = attn.column %l {column = 2} : !l -> !m
   // CHECK: %[[B:.*]] = attn.broadcast %[[M]] : tensor<64xf32, #attn.auto> -> tensor<64x32xf32, #attn.auto>
   %b = attn.broadcast %m : !m -> !s
   // CHECK: attn.broadcast %{{.*}} {columns} : tensor<32xf32, #attn.auto> -> tensor<64x32xf32, #attn.auto>

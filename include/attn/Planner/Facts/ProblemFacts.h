@@ -163,8 +163,8 @@ struct ProblemFacts {
   /// The part of it that rows are divided with: what stands behind out_mod is
   /// left for that.
   double getRowFactor() const { return hasOutMod() ? 1 : getResultFactor(); }
-  /// What is left of it for the scales of groups: powers of two round nothing,
-  /// so that one product with both gives the same bits.
+  /// Returns its part that is left for the scales of groups: powers of two
+  /// round nothing, so that one product with both gives the same bits.
   double getGroupFactor() const;
   /// True if the keys are read in runs of a fixed number.
   bool hasRuns() const;

@@ -152,7 +152,7 @@ static constexpr float kWhole = 0x1p23f;
 static constexpr int32_t kWholeBits = 0x4b000000;
 /// The code of 2 in f4E2M1FN. Below it the numbers' distance is 0.5, then 1.
 static constexpr int32_t kCodeOfTwo = 4, kLargestCode = 7;
-/// What sumWithFloat4 returns for zero.
+/// The result of sumWithFloat4 for zero.
 static constexpr int32_t kSumOfZero = kWholeBits - kCodeOfTwo;
 
 /// Returns an i32: kSumOfZero and what f4E2M1FN has for the magnitude of

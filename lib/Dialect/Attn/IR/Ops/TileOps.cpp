@@ -102,7 +102,8 @@ LogicalResult ColumnOp::verify() {
            << source << ", got " << result;
   int64_t columns = source.getShape()[1], column = getColumn();
   if (column < 0 || column >= columns)
-    return emitOpError("expected a column of ") << columns << ", got " << column;
+    return emitOpError("expected a column of ")
+           << columns << ", got " << column;
   return success();
 }
 
