@@ -219,9 +219,11 @@ TEST_F(LaunchBinding, MapsRowsThatLieApart) {
   tensors[1].strides[0] = 30000;
   EXPECT_EQ(bindFailure(), "args[3]: tensor \"q\": its tensor map expects "
                            "strides of a multiple of 72 elements, got 30000");
-  tensors[1].strides[0] = int64_t(72) << 30;
+  tensors[1].strides[0] = int64_t(72) << 24;
+  tensors[1].shape[0] = 200;
   EXPECT_EQ(bindFailure(), "args[3]: tensor \"q\": its tensor map expects "
                            "fewer than 2^31 rows");
+  tensors[1].strides[0] = 305 * 72;
   tensors[1].shape[1] = 0;
   EXPECT_EQ(bindFailure(), "args[3]: tensor \"q\": its tensor map expects "
                            "extents of at least 1, got 0");

@@ -397,7 +397,7 @@ TEST(LaunchRecord, ChecksArguments) {
   EXPECT_EQ(failure("\"rank\": 4", "\"rank\": 4, \"view\": \"rows\""),
             "launch record: args[1].rank: expected the rank of rows, 2, got 4");
   EXPECT_EQ(failure("\"rank\": 4", "\"rank\": 2, \"view\": \"rows\""),
-            "launch record: args[1].pitch: missing");
+            "launch record: args[1].pitch: missing field");
   EXPECT_EQ(failure("\"rank\": 4", "\"rank\": 4, \"view\": \"bounded\""),
             "launch record: args[1].rank: expected one more than the tensor's "
             "rank, 5, got 4");

@@ -207,8 +207,7 @@ def test_notes_say_what_refused_the_faster_schedules(hopper, monkeypatch, caplog
     attention_kernels.clear()
     attn.attention(q, q, q, out=q)
     assert len(list_plans()) == 2 and "#attn.ws_tmem<tiles = 1" in list_plans()[1]
-    (note,) = attn.compile(q="1x4x64x64xf16", chip="sm_100a", init_state=True).plan_notes
-    assert note.startswith("'split_q' multiplies by mma.sync") and "schedule 'ws_tmem'" in note
+    assert not attn.compile(q="1x4x64x64xf16", chip="sm_100a", init_state=True).plan_notes
     kernel = attn.compile(q="1x4x64x64xf16", chip="sm_90a", init_state=True)
     (note,) = kernel.plan_notes
     assert re.fullmatch(

@@ -90,7 +90,7 @@ OUTPUTS = {
     "nvfp4": {"out_type": "f4E2M1FN", "out_group": 16, "out_scale": 5.0},
     "powers": {"out_type": "f8E4M3FN", "out_group": 32, "out_scale_type": "float8_e8m0fnu"},
     # A power of two joins the scales.
-    "joined": {"out_type": "f4E2M1FN", "out_group": 16, "out_scale": 32.0},
+    "joined": {"out_type": "f4E2M1FN", "out_group": 16, "out_scale": 16.0},
 }
 
 

@@ -21,7 +21,7 @@ KERNELS = {
     "taken": "--q=1x2x4x64xf16 --kv-len=600 --chip=sm_80 --schedule=decode --set=warps=8",
     "cluster": "--q=1x2x512x64xf16 --chip=sm_90a --set=cluster=2 --causal",
     "dealt": "--q=1x2x512x64xf16 --chip=sm_90a --causal --set=dynamic=true",
-    "narrow": "--q=1x2x256x64xf8E4M3FN --chip=sm_90a",
+    "narrow": "--q=1x2x256x64xf8E4M3FN --chip=sm_90a --set=block_n=64",
     "self": "--q=1x2x512x64xf16 --chip=sm_90a --schedule=self_load --epilogue=tma",
     "turns": "--q=1x2x1024x128xf16 --chip=sm_90a --set=block_m=128 --set=epilogue=tma"
     " --set=turns=true",

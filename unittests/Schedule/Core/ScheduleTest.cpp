@@ -72,7 +72,8 @@ TEST(Schedule, RegistersOnceByName) {
   ASSERT_FALSE(static_cast<bool>(unknown));
   EXPECT_EQ(llvm::toString(unknown.takeError()),
             "unknown schedule 'renamed', expected one of split_q, ws_wgmma, "
-            "self_load, ws_tmem, ws_columns, ws_pair, decode, mla, tiled_d");
+            "self_load, ws_tmem, ws_columns, ws_pair, decode, mla, ws_mla, "
+            "tiled_d");
 
   EXPECT_EQ(llvm::toString(registerSchedule(renamed)),
             "expected a model of the plans of schedule 'renamed', got none: "

@@ -470,12 +470,15 @@ TEST(TensorForms, GatherAndScatter) {
   }
   // The driver takes maps of higher boxes, and the instruction does not.
   Tensor high({8, 4}, {4, 2});
-  Outcome refused = runOne(
-      Tensor::setup(false) +
+  LaunchConfig config;
+  config.dynamicShared = 8192;
+  Outcome refused = runText(
+      wrapKernel(
+          Tensor::setup(false) +
           "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::"
           "complete_tx::bytes [%r1+1024], [%d8, {%r2, %r5, %r3, %r4, %r5}], "
-          "[%r1];\n",
-      high.in, 2048);
+          "[%r1];\n"),
+      high.in, 2048, config);
   EXPECT_NE(refused.text().find("expected a box of one row for rows that lie "
                                 "apart, got 2"),
             std::string::npos)
