@@ -23,7 +23,7 @@ ALLOWED = {
     "LinearLayout": (56, 4, 3),
     "Machine": (184, 68, 14),
     "MmaProduct": (17, 29, 1),
-    "PartitionLowering": (50, 9, 22),
+    "PartitionLowering": (50, 9, 21),
     "Replayer": (23, 23, 2),
     "RingFinder": (12, 18, 1),
     "RotatedExpander": (38, 28, 3),

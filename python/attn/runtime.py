@@ -165,7 +165,7 @@ class PreparedLaunch(OfProcess):
             _PreparedStep(step, launch, self._names, dict(views))
             for step, launch in zip(binder.steps, self._launch.steps, strict=True)
         ]
-        #: Whether the code of all steps is on the device.
+        #: True once the device has the code of all steps.
         self._is_loaded = False
         self._is_empty = all(step.is_empty for step in self._steps)
         # All are powers of two.

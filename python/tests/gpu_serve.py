@@ -34,7 +34,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples" 
 import serve  # noqa: E402
 
 LAYERS, BATCH, KEYS, SETS = 61, 64, 1024, 100
-#: Whether graphs hold only kernels of this package, and nothing is timed.
+#: True on the stand-in driver: it runs only kernels of this package in graphs, and times nothing.
 IS_SMALL = False
 #: Steps: options of a plan.
 STEPS = {

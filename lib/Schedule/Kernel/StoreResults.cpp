@@ -1,7 +1,6 @@
 //===- StoreResults.cpp - How a tile is finished and stored ---------------===//
 
 #include "attn/Schedule/Kernel/StoreResults.h"
-#include "attn/Dialect/Attn/IR/KernelAttrs.h"
 #include "attn/Schedule/Kernel/Scores.h"
 
 using namespace mlir;
@@ -20,8 +19,6 @@ Value attn::emitOutMod(const AttentionTile &tile, Value o, Region &outMod,
   // Rows and columns that do not exist have results too, which are dropped:
   // their reads must stay inside of what others read.
   if (!facts.captures.empty()) {
-    if (0)
-      map->setAttr(kEarlyLoadsAttr, b.getUnitAttr());
     Value one = tile.context.i32(1);
     query = arith::MinSIOp::create(b, query,
                                    arith::SubIOp::create(b, tile.queries, one));

@@ -37,7 +37,8 @@ public:
   }
   /// Whoever may rely on what the observer does may rely on the read.
   bool knowsForAll(const Stamp &s) { return knowsEpoch(s) && !isUnused(s); }
-  /// Whether lanes have mattered since this was set.
+  /// Becomes true when an answer depends on lanes; whoever asks clears it
+  /// before.
   bool usedLanes = false;
 
 private:
@@ -85,8 +86,8 @@ private:
 
 class Shadow;
 
-/// What an access without conflicts has made of a cell, and so makes of others
-/// in its state.
+/// Holds how an access without conflicts changes a cell, so that other cells in
+/// the same state are changed without deciding again.
 struct ShadowDecision {
   const Shadow *shadow = nullptr; ///< whose cell; null without a decision
   uint64_t version = 0;           ///< of the shadow

@@ -98,7 +98,7 @@ def _says_all(block_mask: Any, table: Any) -> bool:
 
 
 def _is_captured(tensor: Any) -> bool:
-    """Whether what is done with a tensor goes into a CUDA graph."""
+    """Returns True while operations on a tensor are captured into a CUDA graph."""
     return tensor.is_cuda and torch.cuda.is_current_stream_capturing()
 
 
@@ -110,12 +110,13 @@ class Found(NamedTuple):
     #: `block_counts` and `block_indices` of attn.attention for the batches and heads of the block
     #: mask, None where the function says all.
     lists: tuple[Any, Any] | None
-    #: The same by the batches and heads of operands; kept, since a CUDA graph may read them.
+    #: Copies of `lists` for other batches and heads, by both. None is ever dropped, since a CUDA
+    #: graph may read it.
     expanded: dict[tuple[int, int], tuple[Any, Any]]
 
     def expand(self, batch: int, heads: int) -> tuple[Any, Any]:
-        """Returns the lists, which are there, for so many batches and heads. Calls with as many
-        share them: to copy them takes longer than short calls."""
+        """Returns `lists`, which must not be None, for so many batches and heads. Calls with the
+        same numbers share a copy: making one takes longer than a short call."""
         known = self.expanded.get((batch, heads))
         if known is None:
             assert self.lists is not None

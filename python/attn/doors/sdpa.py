@@ -25,7 +25,7 @@ _PLACES = {
 
 
 def _is_usual(tensor: Any) -> bool:
-    """Whether a tensor leaves functions of torch as they are."""
+    """Returns True if the class of a tensor does not replace functions of torch."""
     kind = type(tensor)
     if kind in (torch.Tensor, torch.nn.Parameter):
         return True
@@ -37,8 +37,8 @@ def _is_usual(tensor: Any) -> bool:
 
 
 def _find_place(attn_mask: Any, query: Any, key: Any) -> str | None:
-    """Where the diagonal of a mask lies that is torch's causal bias for these operands; None for
-    others."""
+    """Returns where the diagonal of torch's causal bias lies, if `attn_mask` is one for these
+    operands; None for any other mask."""
     if not isinstance(attn_mask, bias.CausalBias):
         return None
     lengths = (attn_mask.seq_len_q, attn_mask.seq_len_kv)
@@ -61,7 +61,7 @@ def find_reason(
     if not all(isinstance(each, torch.Tensor) for each in tensors):
         return "operands are no tensors"
     for each in (*tensors, attn_mask):
-        # What such tensors hold is theirs to say.
+        # A class with functions of its own may keep its contents elsewhere.
         if each is not None and not _is_usual(each):
             return f"there is a {type(each).__name__}"
     if any(each.is_nested or each.layout != torch.strided for each in tensors):
@@ -143,8 +143,8 @@ def attend(
 def _replace_attention(
     function: types.FunctionType, attention: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """A copy of a function of torch.nn.functional with another attention: torch asks no mode
-    within a function for which it has asked it."""
+    """Returns a copy of a function of torch.nn.functional that calls another attention. Torch asks
+    a mode about the outer function alone, and never about those that this one calls."""
     scope = {**function.__globals__, "scaled_dot_product_attention": attention}
     copy = types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__)
     copy.__kwdefaults__ = function.__kwdefaults__
@@ -157,7 +157,7 @@ class Mode(torch.overrides.TorchFunctionMode):
     def __init__(self, strict: bool = False) -> None:
         super().__init__()
         self._strict = strict
-        #: What torch.nn.MultiheadAttention calls, with this attention.
+        #: The function that torch.nn.MultiheadAttention calls, with this attention in it.
         self._attend_heads = _replace_attention(
             functional.multi_head_attention_forward,  # type: ignore[arg-type]
             functools.partial(self._attend, functional.scaled_dot_product_attention),

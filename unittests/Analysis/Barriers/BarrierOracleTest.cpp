@@ -17,6 +17,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LoopOracle.h"
+#include "OracleNumbers.h"
 #include "RingOracle.h"
 #include "attn/Analysis/Barriers/BarrierCheck.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -64,12 +65,6 @@ protected:
 };
 
 } // namespace
-
-static unsigned getNumber(const char *name, unsigned otherwise) {
-  const char *text = std::getenv(name);
-  unsigned number = 0;
-  return text && llvm::to_integer(text, number) ? number : otherwise;
-}
 
 void BarrierOracle::compare(bool lanes) {
   unsigned count = getNumber("ATTN_ORACLE_KERNELS", lanes ? 300 : 500);

@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "OracleNumbers.h"
 #include "attn/Analysis/Barriers/BarrierCheck.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -26,6 +27,7 @@
 
 using namespace mlir;
 using namespace mlir::attn;
+using mlir::attn::oracle::getNumber;
 
 namespace {
 
@@ -459,11 +461,6 @@ TEST(LateLoadOracle, AgreesWithAllInterleavings) {
   registry.insert<gpu::GPUDialect, arith::ArithDialect, NVVM::NVVMDialect>();
   MLIRContext context(registry);
   context.loadAllAvailableDialects();
-  auto getNumber = [](const char *name, unsigned otherwise) {
-    const char *text = std::getenv(name);
-    unsigned number = 0;
-    return text && llvm::to_integer(text, number) ? number : otherwise;
-  };
   unsigned count = getNumber("ATTN_ORACLE_KERNELS", 300);
   std::mt19937 rng(getNumber("ATTN_ORACLE_SEED", 1));
   unsigned proved = 0, late = 0;

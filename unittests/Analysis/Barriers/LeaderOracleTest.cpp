@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LeaderOracle.h"
+#include "OracleNumbers.h"
 #include "attn/Analysis/Barriers/BarrierCheck.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -26,11 +27,6 @@ TEST(LeaderOracle, AgreesWithAllInterleavings) {
   registry.insert<gpu::GPUDialect, arith::ArithDialect, NVVM::NVVMDialect>();
   MLIRContext context(registry);
   context.loadAllAvailableDialects();
-  auto getNumber = [](const char *name, unsigned otherwise) {
-    const char *text = std::getenv(name);
-    unsigned number = 0;
-    return text && llvm::to_integer(text, number) ? number : otherwise;
-  };
   unsigned count = getNumber("ATTN_ORACLE_KERNELS", 50);
   std::mt19937 rng(getNumber("ATTN_ORACLE_SEED", 3));
   unsigned proved = 0, refused = 0, tooStrict = 0, skipped = 0;

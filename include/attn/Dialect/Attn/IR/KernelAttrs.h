@@ -19,12 +19,6 @@ inline constexpr llvm::StringLiteral kRenewEntryAttr("attn.renew_entry");
 /// of llvm.store, which has no others (attn-lower-tiles).
 inline constexpr llvm::StringLiteral kKeptAttr("attn.kept");
 
-/// Unit attribute of attn.map_elements: loads of its region that ask for no
-/// element are issued as soon as their block can, whose other work hides the
-/// time they take (attn-lower-tiles). Nothing in the block may write what they
-/// read.
-inline constexpr llvm::StringLiteral kEarlyLoadsAttr("attn.early_loads");
-
 /// Unit attribute of scf.for: the loop stays a loop where it is known to have
 /// one trip. Such a loop runs in a thread that has no registers for what
 /// straight code would keep beside each other (convert-attn-to-nvvm).

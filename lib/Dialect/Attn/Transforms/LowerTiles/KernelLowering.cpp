@@ -24,7 +24,6 @@ KernelLowering::KernelLowering(gpu::GPUFuncOp func, bool clusterScope)
   addBarrierLowerings(table);
   addControlFlowLowerings(table);
   addCopyLowerings(table);
-  addElementLowerings(table);
   addElementwiseLowerings(table);
   addMemoryLowerings(table);
   addMmaLowerings(table);

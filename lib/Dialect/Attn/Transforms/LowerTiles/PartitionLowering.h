@@ -194,7 +194,6 @@ private:
 void addBarrierLowerings(LoweringTable &table);
 void addControlFlowLowerings(LoweringTable &table);
 void addCopyLowerings(LoweringTable &table);
-void addElementLowerings(LoweringTable &table);
 void addElementwiseLowerings(LoweringTable &table);
 void addMemoryLowerings(LoweringTable &table);
 void addMmaLowerings(LoweringTable &table);

@@ -1,9 +1,11 @@
 //===- Rows.cpp - Reductions, broadcasts, masks and layout conversions ----===//
 
+#include "Exchange.h"
+#include "FindKey.h"
 #include "Masks.h"
-#include "PartitionLowering.h"
-#include "attn/Layout/Convert.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
 #include <limits>
 
 using namespace mlir;
@@ -245,98 +247,6 @@ LogicalResult PartitionLowering::lower(SliceOp op) {
 // Layout conversions
 //===----------------------------------------------------------------------===//
 
-/// A value moved as 32 bits.
-static Value shuffle(ImplicitLocOpBuilder &b, Value value, Value lane,
-                     NVVM::ShflKind kind) {
-  Type type = value.getType();
-  bool narrow = !type.isF32() && !type.isInteger(32);
-  Value word =
-      narrow ? LLVM::BitcastOp::create(b, b.getI32Type(), value).getResult()
-             : value;
-  Value all = arith::ConstantIntOp::create(b, -1, 32);
-  Value clamp = arith::ConstantIntOp::create(b, 31, 32);
-  Value moved = NVVM::ShflOp::create(b, word.getType(), all, word, lane, clamp,
-                                     kind, UnitAttr());
-  return narrow ? LLVM::BitcastOp::create(b, type, moved).getResult() : moved;
-}
-
-/// Exchanges registers among lanes as a plan says; each holds `packing`
-/// elements of a tile. `combine` returns the sum of numbers that a lane's bits
-/// stand for.
-static void exchangeRegisters(ImplicitLocOpBuilder &b,
-                              const ConversionPlan &plan, unsigned packing,
-                              Value lane,
-                              function_ref<Value(ArrayRef<int64_t>)> combine,
-                              MutableArrayRef<Value> registers) {
-  for (const ShuffleRound &round : plan.rounds) {
-    if (round.kind == ShuffleRound::Kind::Permute) {
-      SmallVector<int64_t> constants(round.sourceLanes.begin(),
-                                     round.sourceLanes.end());
-      Value sourceLane = combine(constants);
-      for (Value &value : registers)
-        value = shuffle(b, value, sourceLane, NVVM::ShflKind::idx);
-      continue;
-    }
-    unsigned bit = round.registerBit - llvm::Log2_32(packing);
-    Value distance =
-        arith::ConstantIntOp::create(b, int64_t(1) << round.laneBit, 32);
-    Value isClear = arith::CmpIOp::create(
-        b, arith::CmpIPredicate::eq,
-        arith::AndIOp::create(b, lane, distance).getResult(),
-        arith::ConstantIntOp::create(b, 0, 32).getResult());
-    for (unsigned low = 0; low < registers.size(); ++low) {
-      unsigned high = low ^ (1u << bit);
-      if (low > high)
-        continue;
-      Value lowValue = registers[low], highValue = registers[high];
-      Value give = arith::SelectOp::create(b, isClear, highValue, lowValue);
-      Value got = shuffle(b, give, distance, NVVM::ShflKind::bfly);
-      registers[low] = arith::SelectOp::create(b, isClear, lowValue, got);
-      registers[high] = arith::SelectOp::create(b, isClear, got, highValue);
-    }
-  }
-}
-
-/// Returns true if a layout's registers are pairs of neighbours, one behind the
-/// other.
-static bool holdsPairs(const TileLayout &layout) {
-  auto pairs = findPairs(layout);
-  for (auto [number, pair] : llvm::enumerate(pairs))
-    if (pair != std::pair(unsigned(2 * number), unsigned(2 * number + 1)))
-      return false;
-  return !pairs.empty();
-}
-
-/// The bytes of f4E2M1FN pairs, four of them a register on their way.
-static FailureOr<SmallVector<Value>>
-exchangePairs(ImplicitLocOpBuilder &b, const ConversionPlan &plan,
-              const TileValue &source, const TileLayout &target, Value lane,
-              function_ref<Value(ArrayRef<int64_t>)> combine) {
-  constexpr unsigned kElements = 2 * kWordBytes;
-  unsigned count = plan.initialRegisters.size();
-  if (plan.kind != ConversionKind::Shuffles || count % kElements != 0 ||
-      !plan.movesPacks(kElements) || !holdsPairs(source.layout) ||
-      !holdsPairs(target))
-    return failure();
-  SmallVector<Value> words;
-  for (unsigned reg = 0; reg < count; reg += kElements)
-    words.push_back(
-        joinBytes(b, ArrayRef(source.values)
-                         .slice(plan.initialRegisters[reg] / 2, kWordBytes)));
-  exchangeRegisters(b, plan, kElements, lane, combine, words);
-  SmallVector<SmallVector<Value>> ofWords;
-  for (Value word : words)
-    ofWords.push_back(splitWord(b, word));
-  SmallVector<Value> bytes;
-  for (unsigned reg = 0; reg < plan.finalRegisters.size(); reg += 2) {
-    unsigned from = plan.finalRegisters[reg];
-    if (from % 2 != 0 || plan.finalRegisters[reg + 1] != from + 1)
-      return failure();
-    bytes.push_back(ofWords[from / kElements][from % kElements / 2]);
-  }
-  return bytes;
-}
-
 /// Registers that stay in their threads, `from` those of the source: renaming,
 /// on whole packed values where the pairs stay together.
 static SmallVector<Value> renameRegisters(PartitionLowering &lowering,
@@ -486,7 +396,158 @@ LogicalResult PartitionLowering::lower(ApplyMaskOp op) {
   return success();
 }
 
+/// Clones the operations of a scalar region and returns what it yields. Failure
+/// after a diagnostic.
+static FailureOr<SmallVector<Value>> inlineScalars(PartitionLowering &lowering,
+                                                   ImplicitLocOpBuilder &b,
+                                                   Block &body,
+                                                   IRMapping &mapping) {
+  for (Operation &inner : body.without_terminator()) {
+    // Scalars take the same approximate instructions as tiles.
+    if (inner.getNumOperands() == 1 && inner.getNumResults() == 1)
+      if (Value value = lowerApproximate(
+              b, &inner, mapping.lookupOrDefault(inner.getOperand(0)))) {
+        mapping.map(inner.getResult(0), value);
+        continue;
+      }
+    if (inner.getNumOperands() == 1)
+      if (Value value = convertByte(
+              b, inner, mapping.lookupOrDefault(inner.getOperand(0)),
+              lowering.kernel.someTargetLacks(Capability::Fp8))) {
+        mapping.map(inner.getResult(0), value);
+        continue;
+      }
+    Operation *copy = b.clone(inner, mapping);
+    if (auto find = dyn_cast<FindKeyOp>(copy)) {
+      mapping.map(inner.getResult(0), emitFoundKey(find));
+      copy->erase();
+      continue;
+    }
+    for (Region &region : copy->getRegions())
+      for (Block &block : region)
+        if (failed(lowering.lowerBlock(block)))
+          return failure();
+  }
+  return llvm::map_to_vector(
+      body.getTerminator()->getOperands(),
+      [&](Value value) { return mapping.lookupOrDefault(value); });
+}
+
+template <>
+LogicalResult PartitionLowering::lower(MapElementsOp op) {
+  FailureOr<TileValue> source = tile(op, op.getSource());
+  if (failed(source))
+    return failure();
+  const TileLayout &layout = source->layout;
+  FailureOr<ColumnKeys> keys = getColumnKeys(op, layout, op.getQuads());
+  if (failed(keys))
+    return failure();
+  Value threadRow = threadCoordinate(layout, 0);
+  Value threadColumn = layout.rank() == 1
+                           ? Value()
+                           : threadCoordinate(layout, 1, keys->threadStep);
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  SmallVector<Value> scalars = unpack(b, *source);
+  SmallVector<Type> types(scalars.size(), source->elementType);
+  scf::IfOp branch;
+  if (op.getUnless()) {
+    branch = scf::IfOp::create(b, types, op.getUnless(), /*addThenBlock=*/true,
+                               /*addElseBlock=*/true);
+    b.setInsertionPointToEnd(branch.thenBlock());
+    scf::YieldOp::create(b, scalars);
+    b.setInsertionPointToEnd(branch.elseBlock());
+  }
+  Value rowBase = arith::AddIOp::create(b, op.getRow(), threadRow);
+  Value columnBase = op.getColumn();
+  if (threadColumn)
+    columnBase = arith::AddIOp::create(b, columnBase, threadColumn);
+  SmallVector<int64_t> rows = registerCoordinates(layout, 0);
+  SmallVector<Value> results;
+  Block &body = op.getBody().front();
+  for (auto [scalar, row, column] : llvm::zip(scalars, rows, keys->registers)) {
+    IRMapping mapping;
+    mapping.map(body.getArgument(0), scalar);
+    mapping.map(body.getArgument(1),
+                arith::AddIOp::create(
+                    b, rowBase, arith::ConstantIntOp::create(b, row, 32)));
+    mapping.map(
+        body.getArgument(2),
+        arith::AddIOp::create(b, columnBase,
+                              arith::ConstantIntOp::create(b, column, 32)));
+    FailureOr<SmallVector<Value>> yielded =
+        inlineScalars(*this, b, body, mapping);
+    if (failed(yielded))
+      return failure();
+    results.push_back(yielded->front());
+  }
+  if (branch) {
+    scf::YieldOp::create(b, results);
+    b.setInsertionPointAfter(branch);
+    results = llvm::to_vector_of<Value>(branch.getResults());
+  }
+  setTile(op.getResult(), layout, pack(b, results, source->elementType));
+  return success();
+}
+
+template <>
+LogicalResult PartitionLowering::lower(RowKeysOp op) {
+  FailureOr<TileLayout> layout = layoutOf(op, op.getFrom().getType());
+  if (failed(layout))
+    return failure();
+  Value threadRow = threadCoordinate(*layout, 0);
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  SmallVector<int64_t> rows = registerCoordinates(*layout, 0);
+  SmallVector<Type> types(2 * rows.size(), b.getI32Type());
+  types.push_back(b.getI1Type());
+  auto branch = scf::IfOp::create(b, types, op.getSame(), /*addThenBlock=*/true,
+                                  /*addElseBlock=*/true);
+  b.setInsertionPointToEnd(branch.thenBlock());
+  SmallVector<Value> known(rows.size(), op.getBegin());
+  known.append(rows.size(), op.getEnd());
+  Value yes = arith::ConstantIntOp::create(b, 1, 1);
+  known.push_back(yes);
+  scf::YieldOp::create(b, known);
+
+  b.setInsertionPointToEnd(branch.elseBlock());
+  Value rowBase = arith::AddIOp::create(b, op.getRow(), threadRow);
+  Value exact = arith::ConstantIntOp::create(b, 1, 1);
+  SmallVector<Value> from, to;
+  for (int64_t row : rows) {
+    IRMapping mapping;
+    mapping.map(op.getBody().getArgument(0),
+                arith::AddIOp::create(
+                    b, rowBase, arith::ConstantIntOp::create(b, row, 32)));
+    FailureOr<SmallVector<Value>> yielded =
+        inlineScalars(*this, b, op.getBody().front(), mapping);
+    if (failed(yielded))
+      return failure();
+    ArrayRef<Value> range = *yielded;
+    from.push_back(range[0]);
+    to.push_back(range[1]);
+    for (auto [full, bound] :
+         {std::pair(range[2], range[0]), std::pair(range[1], range[3])})
+      exact = arith::AndIOp::create(
+          b, exact,
+          arith::CmpIOp::create(b, arith::CmpIPredicate::sle, full, bound));
+  }
+  Value all = arith::ConstantIntOp::create(b, -1, 32);
+  exact = NVVM::VoteSyncOp::create(b, b.getI1Type(), all, exact,
+                                   NVVM::VoteSyncKind::all);
+  SmallVector<Value> found = from;
+  llvm::append_range(found, to);
+  found.push_back(exact);
+  scf::YieldOp::create(b, found);
+
+  ValueRange results = branch.getResults();
+  setTile(op.getFrom(), *layout,
+          llvm::to_vector(results.take_front(rows.size())));
+  setTile(op.getTo(), *layout,
+          llvm::to_vector(results.drop_back().take_back(rows.size())));
+  op.getExact().replaceAllUsesWith(results.back());
+  return success();
+}
+
 void lowering::addRowLowerings(LoweringTable &table) {
   table.addReplaced<ReduceOp, BroadcastOp, ColumnOp, SliceOp, ConvertLayoutOp,
-                    ApplyMaskOp>();
+                    ApplyMaskOp, MapElementsOp, RowKeysOp>();
 }
