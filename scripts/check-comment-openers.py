@@ -9,7 +9,7 @@ import sys
 
 from lint_util import read_text, report, tracked_files
 
-LIMIT = 681
+LIMIT = 679
 OPENER = re.compile(r"^ *///? (What|Whether|The same|Of|Who)\b")
 
 
