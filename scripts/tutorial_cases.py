@@ -15,8 +15,6 @@ import torch
 import triton
 
 FOLDER = pathlib.Path(os.environ["ATTN_TRITON_CHECKOUT"], "python/tutorials")
-#: What lives as long as the process.
-KEPT: list[object] = []
 
 
 @functools.cache
@@ -142,8 +140,7 @@ def test_persistent_matmul(name, more):
 def test_block_scaled_matmul(kind):
     needs(10)
     module = load("10")
-    # cuBLAS is no part of this, and cannot even be dropped without a GPU.
-    KEPT.append(module.cublas)
+    # Its products are compared with torch's instead.
     module.cublas = None
     module.validate_block_scaled(128, 256, 256, kind)
 

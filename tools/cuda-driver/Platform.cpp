@@ -202,10 +202,9 @@ Error Platform::checkNotCaptured(const LoadedStream &stream) const {
               "one");
 }
 
-void Platform::noteMissing(StringRef name) {
-  if (missing.insert(name.str()).second)
-    llvm::WithColor::note(llvm::errs(), "attn")
-        << name << " is not part of the stand-in driver\n";
+void Platform::noteOnce(StringRef text) {
+  if (noted.insert(text.str()).second)
+    llvm::WithColor::note(llvm::errs(), "attn") << text << "\n";
 }
 
 void Platform::showFindings() {

@@ -96,8 +96,8 @@ public:
   static std::vector<Handle> &getContexts();
   Handle getPrimary(int ordinal);
 
-  /// Notes a function that the stand-in does not have, and says so once.
-  void noteMissing(llvm::StringRef name);
+  /// Says what the stand-in lacks, once.
+  void noteOnce(llvm::StringRef text);
   mlir::attn::device::FindingLog &getLog() { return log; }
   /// Shows findings that were logged since the last time.
   void showFindings();
@@ -126,7 +126,7 @@ private:
   };
   std::vector<Given> given;
   size_t shown = 0;
-  std::set<std::string> missing;
+  std::set<std::string> noted;
 };
 
 /// Runs the body of a driver call: under the lock, with the error as its code

@@ -11,6 +11,7 @@
 #include <utility>
 
 using namespace cuda;
+using llvm::formatv;
 using llvm::StringRef;
 using mlir::attn::device::ReportForm;
 
@@ -22,7 +23,7 @@ std::array<std::string, kMostMissing> missingNames;
 template <size_t Index>
 int failMissing() {
   return call("missing function", [](Platform &p) -> Error {
-    p.noteMissing(missingNames[Index]);
+    p.noteOnce(missingNames[Index] + " is not part of the stand-in driver");
     return fail(Status::NotSupported,
                 "expected a function of the stand-in driver, got '" +
                     missingNames[Index] + "'");
@@ -89,13 +90,24 @@ ATTN_API int cuGetProcAddress(const char *symbol, void **function, int version,
 }
 
 /// Tables of functions that have no names. A program that needs one is out of
-/// reach.
+/// reach: who asks is said, since the CUDA runtime makes a bare number of the
+/// error.
 ATTN_API int cuGetExportTable(const void **table, const void *) {
+  const void *caller = __builtin_return_address(0);
   return call(
       "cuGetExportTable",
-      [&](Platform &) -> Error {
+      [&](Platform &p) -> Error {
         if (table)
           *table = nullptr;
+        Dl_info info = {};
+        dladdr(caller, &info);
+        p.noteOnce(
+            formatv(
+                "'{0}' asks for a private table, which only a real driver "
+                "has: what goes through the CUDA runtime, such as CuPy's "
+                "arrays, cuBLAS and torch's tensors on \"cuda\", fails here",
+                info.dli_fname ? info.dli_fname : "a program")
+                .str());
         return fail(Status::NotFound,
                     "expected a table that the stand-in driver has, got a "
                     "private one of the CUDA runtime");

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import triton
+from triton._C.libtriton import nvidia as nvidia_library
 from triton.backends.nvidia import driver as nvidia
 from triton.runtime import _allocation
 from triton.runtime.jit import TensorWrapper
@@ -206,6 +207,35 @@ class SimulatedDriver(nvidia.CudaDriver):
             raise SimulationError(text) from cause
 
 
+class AbsentCublas:
+    """In place of Triton's `nvidia.cublas.CublasLt`, which programs make when they are imported:
+    cuBLAS needs the CUDA runtime, which needs a real driver. Each product raises DriverError."""
+
+    def __init__(self, workspace: Any) -> None:
+        self.workspace = workspace
+
+
+def _make_refusal(name: str) -> Callable[..., None]:
+    """A product of cuBLAS that says what to do without it."""
+
+    def refuse(self: AbsentCublas, *_: Any, **__: Any) -> None:
+        raise DriverError(
+            f"CublasLt.{name}: expected a GPU for cuBLAS, got the stand-in driver; take "
+            "torch.matmul of CPU tensors in its place, or leave this product out"
+        )
+
+    return refuse
+
+
+def replace_cublas() -> None:
+    """Lets Triton's products by cuBLAS say that there is none."""
+    known = nvidia_library.cublas
+    for name in dir(known.CublasLt):
+        if not name.startswith("_"):
+            setattr(AbsentCublas, name, _make_refusal(name))
+    known.CublasLt = AbsentCublas
+
+
 def bench_once(call: Callable[[], Any], quantiles: Sequence[float] | None = None, **_: Any) -> Any:
     """The time of one call in milliseconds, for each quantile."""
     start = time.perf_counter()
@@ -264,6 +294,7 @@ def activate(
     place.append(driver)
     triton.runtime.driver.set_active(driver)
     triton.testing.do_bench = bench_once
+    replace_cublas()
     if not tunes:
         tune_briefly()
     if patches_torch and importlib.util.find_spec("torch") is not None:

@@ -104,6 +104,19 @@ else:
     print(torch.equal(bits, 2 * torch.arange(16, dtype=torch.int32)))
 """
 
+CUBLAS = """
+attn.sim.triton("sm_100a")
+from triton._C.libtriton import nvidia
+blas = nvidia.cublas.CublasLt(x)
+for name in ("matmul", "gemm", "other"):
+    try:
+        getattr(blas, name)(x, y, o)
+    except attn.DriverError as error:
+        print(error)
+    except AttributeError:
+        print("no", name)
+"""
+
 TEST = """
 def test_right():
     add[(4,)](wrap(x), wrap(y), wrap(o), 500, BLOCK=128)
@@ -147,6 +160,14 @@ def test_memory_that_is_registered(tmp_path):
     )
     lines = ["not known", refusal, "not known", "True True", "True"]
     assert ran.stdout.splitlines() == lines, ran.stdout + ran.stderr
+
+
+def test_cublas_is_refused_in_a_sentence(tmp_path):
+    ran = run(tmp_path, KERNELS + CUBLAS)
+    lines = ran.stdout.splitlines()
+    for name, line in zip(("matmul", "gemm"), lines):
+        assert line.startswith(f"CublasLt.{name}: expected a GPU for cuBLAS, got the stand-in")
+    assert lines[2] == "no other", ran.stdout + ran.stderr
 
 
 def test_plugin_of_pytest(tmp_path):
