@@ -53,6 +53,10 @@ class Case:
         """True of the error of a plan that the case names and its chip cannot hold."""
         return False
 
+    def is_refusal(self, error):
+        """True of the error of a problem that the schedule does not take."""
+        return False
+
     @property
     def name(self):
         return (

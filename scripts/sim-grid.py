@@ -26,6 +26,9 @@ usage: scripts/sim-grid.py [options]
   --tmem           the grid of ws_tmem
   --tmem-wide      the grid of heads above 256 in ws_tmem
   --whole          all problems of ws_tmem
+  --pairs          forms of decode and prefill on these chips: a fixed set in which every pair
+                   of values of two axes occurs, with five seeds each, compiled with
+                   --require-proof and run as the problems of --whole are
   --tiled          the grid of head dimensions to 1024 in tiled_d
   --corners        each case under all corners of the simulator too
   --pairwise       a fixed subset in which every pair of values of two axes
@@ -38,14 +41,16 @@ usage: scripts/sim-grid.py [options]
   --workers=N      processes at once (default 2)
   --timeout=S      seconds for one case (default 300)
   --compile=PATH   attn-compile (default: build/bin, then PATH)
-  --simulate=PATH  attn-sim of --whole (default: beside attn-compile)
-  --state=FILE     of --whole (default: build/tmem-grid.jsonl)
+  --simulate=PATH  attn-sim of --whole and --pairs (default: beside attn-compile)
+  --state=FILE     of --whole and --pairs (default: build/tmem-grid.jsonl)
+  --limit=S        start no case after this time
   --again          forget what the state says
   --json=FILE      write every result
   --list           print the names and commands, run nothing
 """
 
 import argparse
+import collections
 import concurrent.futures
 import itertools
 import json
@@ -64,6 +69,7 @@ sys.path.insert(0, str(ROOT / "scripts"))  # where gpu_grid.py loads this file
 from grid_cases import AXES, LSE_TOLERANCE, MASKS, TOLERANCE, WIDE_AXES, Case  # noqa: E402
 from grid_state import GridState  # noqa: E402
 from served_cases import SERVED_AXES, ServedCase  # noqa: E402
+from tmem_pairs import PAIR_AXES, PAIR_SEEDS, PairCase  # noqa: E402
 from tmem_cases import (  # noqa: E402
     TMEM_AXES,
     TMEM_WIDE_AXES,
@@ -215,6 +221,19 @@ def make_cases(axes, case, options):
     return choose_cases(cases, options)
 
 
+def draw_cases(axes, case, options):
+    """The cases of the grid that options name."""
+    if options.pairs:
+        cases = make_pairwise(PAIR_AXES, PairCase)
+        # The first seed of all comes first, if time ends.
+        return choose_cases([each.with_seed(s) for s in PAIR_SEEDS for each in cases], options)
+    if not options.whole:
+        return make_cases(axes, case, options)
+    points = draw_whole(WHOLE_AXES, options.seed)
+    print("{} problems, {} of {} pairs of values".format(len(points), *count_pairs(points)))
+    return choose_cases([WholeCase(point) for point in points], options)
+
+
 def choose_cases(cases, options):
     """What the options leave of cases."""
     # Points that an axis does not tell apart are one case.
@@ -319,8 +338,13 @@ def make_command(case, tool, options):
     return [*command, "--corners"] if needs_corners else command
 
 
+def is_staged(options):
+    """Whether attn-compile and attn-sim run cases one after the other."""
+    return options.whole or options.pairs
+
+
 def show_command(case, options):
-    if options.whole:
+    if is_staged(options):
         return case.show("/tmp")
     return shlex.join(make_command(case, "attn-compile", options))
 
@@ -390,23 +414,31 @@ class Progress:
 
 def summarise(results):
     """Prints a table by element type; returns the number of failures."""
-    print(f"{'dtype':6} {'cases':>6} {'failed':>6} {'findings':>8} "
+    print(f"{'dtype':9} {'cases':>6} {'failed':>6} {'findings':>8} "
           f"{'max O error':>11} {'max LSE error':>13} {'O, grown':>9} {'LSE, grown':>10}")
-    for dtype in TOLERANCE:
+    left = [r for r in results if r.get("left")]
+    refused = [r for r in results if r.get("refused")]
+    for dtype in dict.fromkeys(r["dtype"] for r in results):
         rows = [r for r in results if r["dtype"] == dtype]
-        if not rows:
-            continue
+
         def largest(key):
             values = [r[key] for r in rows if r.get(key) is not None]
             return f"{max(values):.2e}" if values else "-"
 
-        print(f"{dtype:6} {len(rows):6} {sum(bool(r['reasons']) for r in rows):6} "
+        print(f"{dtype:9} {len(rows):6} {sum(bool(r['reasons']) for r in rows):6} "
               f"{sum(r.get('findings') or 0 for r in rows):8} "
               f"{largest('error'):>11} {largest('lse'):>13} {largest('grown_error'):>9} "
               f"{largest('grown_lse'):>10}")
     failed = sum(bool(r["reasons"]) for r in results)
-    print(f"{len(results) - failed} passed, {failed} failed")
-    return failed
+    for what in ("refused", "unproved"):
+        counts = collections.Counter(r[what] for r in results if r.get(what))
+        for reason, count in counts.most_common():
+            print(f"{what} {count:4}: {reason}")
+    passed = len(results) - failed - len(refused) - len(left)
+    others = [(len(refused), "refused"), (len(left), "not run")]
+    print(", ".join([f"{passed} passed", *(f"{n} {what}" for n, what in others if n)])
+          + f", {failed} failed")  # fmt: skip
+    return failed + len(left)
 
 
 def find_tool():
@@ -417,7 +449,7 @@ def find_tool():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     for flag in (
-        "serving", "wide", "tmem", "tmem-wide", "tiled", "whole", "corners", "pairwise", "list", "again"
+        "serving", "wide", "tmem", "tmem-wide", "tiled", "whole", "pairs", "corners", "pairwise", "list", "again"
     ):  # fmt: skip
         parser.add_argument(f"--{flag}", action="store_true")
     parser.add_argument("--sample", type=int, metavar="N")
@@ -429,6 +461,7 @@ def main():
     parser.add_argument("--compile", default=find_tool(), metavar="PATH")
     parser.add_argument("--simulate", metavar="PATH")
     parser.add_argument("--state", type=pathlib.Path, default=ROOT / "build/tmem-grid.jsonl")
+    parser.add_argument("--limit", type=float, metavar="SECONDS")
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args()
 
@@ -443,12 +476,7 @@ def main():
     if options.tmem_wide:
         grid, chip = (TMEM_WIDE_AXES, TmemWideCase), "sm_100a"
     options.chip = options.chip or chip
-    if options.whole:
-        points = draw_whole(WHOLE_AXES, options.seed)
-        print("{} problems, {} of {} pairs of values".format(len(points), *count_pairs(points)))
-        cases = choose_cases([WholeCase(point) for point in points], options)
-    else:
-        cases = make_cases(*grid, options)
+    cases = draw_cases(*grid, options)
     if options.list:
         for case in cases:
             print(case.name, show_command(case, options), sep="\t")
@@ -460,14 +488,18 @@ def main():
     if not options.compile:
         print("sim-grid: attn-compile not found, give --compile", file=sys.stderr)
         return 2
-    if options.whole:
+    if is_staged(options):
         simulator = options.simulate or pathlib.Path(options.compile).parent / "attn-sim"
         state = GridState(
             options.state, options.compile, simulator, options.again, options.timeout
         )
 
+    end = time.monotonic() + (options.limit or float("inf"))
+
     def run(case):
-        if options.whole:
+        if time.monotonic() > end:
+            return {"name": case.name, "dtype": case.dtype, "left": 1, "reasons": []}
+        if is_staged(options):
             return state.get(case, lambda command: run_case(case, command, options.timeout))
         return run_case(case, make_command(case, options.compile, options), options.timeout)
 

@@ -221,6 +221,35 @@ static void offer(SplitCandidate picked, PlanCandidates plans,
     choice.best = choice.candidates.size() - 1;
 }
 
+/// Adds the runs `dealt` of plans with the parameters `fixed` whose CTAs have so
+/// many heads, and takes them where they are better.
+static LogicalResult
+considerDealt(AttentionOp op, const PlanEstimate &whole,
+              const UnevenBatch &batch, DealtRuns dealt, int64_t ctaHeads,
+              const TargetRow &target, ArrayRef<const Schedule *> able,
+              SmallVector<PlanParameter> fixed, SplitChoice &choice,
+              std::vector<PlanCandidates> &offered) {
+  std::string total = std::to_string(dealt.total);
+  fixed.push_back({kDealtRuns, total});
+  CombineOp combine = splitKeys(op, dealt.most);
+  FailureOr<ProblemFacts> split = ProblemFacts::get(op);
+  if (failed(split))
+    return failure();
+  // A second kernel merges them, not the last CTA.
+  PlanCandidates plans = collectCandidates(*split, target, able, fixed);
+  llvm::erase_if(plans.plans, [&](const PlanCandidate &each) {
+    return getCtaHeads(each.plan) != ctaHeads;
+  });
+  noteStandard(plans, able, target);
+  SplitCandidate picked;
+  if (!plans.plans.empty())
+    picked = pickPlan(plans, whole, dealt.most, batch, target, dealt);
+  joinKeys(op, combine);
+  if (picked.candidate.plan)
+    offer(std::move(picked), std::move(plans), choice, offered);
+  return success();
+}
+
 /// Adds runs that are dealt by the lengths of sequences, and takes them where
 /// they are better than the number of runs that was picked.
 static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
@@ -235,13 +264,22 @@ static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
       return parameter.name == name;
     });
   };
-  SmallVector<const Schedule *> able;
-  llvm::copy_if(schedules, std::back_inserter(able), [&](const Schedule *each) {
-    return hasParameter(*each, op.getContext(), kDealtRuns) &&
-           !dealsEqualRuns(*each, op.getContext());
-  });
-  if (able.empty() || isAsked(kDealtRuns) || isAsked(kCtasPerSM) ||
-      isAsked(kWarps))
+  // Of one CTA on an SM that walks tiles, and of several that have one each.
+  SmallVector<const Schedule *> walking, able;
+  for (const Schedule *each : schedules)
+    if (hasParameter(*each, op.getContext(), kDealtRuns) &&
+        !dealsEqualRuns(*each, op.getContext()))
+      (hasParameter(*each, op.getContext(), kCtasPerSM) ? able : walking)
+          .push_back(each);
+  if (isAsked(kDealtRuns))
+    return success();
+  DealtRuns walked = countDealt(batch, whole.tiles, queries, 1, target);
+  if (!walking.empty() && walked.total &&
+      failed(considerDealt(op, whole, batch, walked, /*ctaHeads=*/1, target,
+                           walking, SmallVector<PlanParameter>(parameters),
+                           choice, offered)))
+    return failure();
+  if (able.empty() || isAsked(kCtasPerSM) || isAsked(kWarps))
     return success();
   // Where CTAs of several heads are faster, they are with runs that are dealt.
   int64_t most = getCtaHeads(choice.getBest().candidate.plan);
@@ -253,30 +291,14 @@ static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
         countDealt(batch, whole.tiles / own, queries, ctas, target);
     if (!dealt.total)
       continue;
-    std::string total = std::to_string(dealt.total),
-                places = std::to_string(ctas),
+    std::string places = std::to_string(ctas),
                 warps = std::to_string(getWarpsPerSM() / ctas);
     SmallVector<PlanParameter> fixed(parameters);
-    fixed.push_back({kDealtRuns, total});
     fixed.push_back({kCtasPerSM, places});
     fixed.push_back({kWarps, warps});
-    CombineOp combine = splitKeys(op, dealt.most);
-    FailureOr<ProblemFacts> split = ProblemFacts::get(op);
-    if (failed(split))
+    if (failed(considerDealt(op, whole, batch, dealt, own, target, able,
+                             std::move(fixed), choice, offered)))
       return failure();
-    // A second kernel merges them, not the last CTA.
-    PlanCandidates plans = collectCandidates(*split, target, able, fixed);
-    llvm::erase_if(plans.plans, [&](const PlanCandidate &each) {
-      return getCtaHeads(each.plan) != own;
-    });
-    noteStandard(plans, able, target);
-    SplitCandidate picked;
-    if (!plans.plans.empty())
-      picked = pickPlan(plans, whole, dealt.most, batch, target, dealt);
-    joinKeys(op, combine);
-    if (!picked.candidate.plan)
-      continue;
-    offer(std::move(picked), std::move(plans), choice, offered);
   }
   return success();
 }

@@ -393,7 +393,7 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
   int64_t ctas = countPairCTAs(plan), cluster = countClusterCTAs(plan);
   double blockM = kTmemRows * plan.getTiles(), blockN = plan.getBlockN();
   auto [batch, heads, queries, keys] = getTypicalExtents(facts);
-  double runs = double(countRuns(facts));
+  double runs = double(countRuns(facts, plan.getDealtRuns()));
   double groups =
       batch * heads / (plan.getPackHeads() ? double(facts.getGroup()) : 1);
   double rows = double(countQueryRows(facts, plan.getPackHeads()));

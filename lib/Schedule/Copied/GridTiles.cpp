@@ -19,12 +19,15 @@ bool attn::areResultsPartial(const ProblemFacts &facts) {
   return facts.kvSplits != 0;
 }
 
-int64_t attn::countRuns(const ProblemFacts &facts, const CopiedPlan &plan) {
-  if (plan.getDealtRuns() && !ShapedType::isDynamic(facts.batch))
+int64_t attn::countRuns(const ProblemFacts &facts, int64_t dealt) {
+  if (dealt && !ShapedType::isDynamic(facts.batch))
     return std::min<int64_t>(
-        countRuns(facts),
-        llvm::divideCeil(plan.getDealtRuns() - facts.batch, facts.batch));
+        countRuns(facts), llvm::divideCeil(dealt - facts.batch, facts.batch));
   return countRuns(facts);
+}
+
+int64_t attn::countRuns(const ProblemFacts &facts, const CopiedPlan &plan) {
+  return countRuns(facts, plan.getDealtRuns());
 }
 
 int64_t attn::chooseHeadsInL2(const ProblemFacts &facts,

@@ -17,8 +17,9 @@ int64_t countRuns(const ProblemFacts &facts);
 
 /// True if results are those of runs of keys, which something merges.
 bool areResultsPartial(const ProblemFacts &facts);
-/// The same under a plan, of which the runs that are dealt are those of
-/// sequences of one length.
+/// The same under a plan, of which the runs that are dealt, if they are, are
+/// those of sequences of one length.
+int64_t countRuns(const ProblemFacts &facts, int64_t dealt);
 int64_t countRuns(const ProblemFacts &facts, const CopiedPlan &plan);
 
 /// For `group_heads`: the most heads whose keys and values take the share of L2

@@ -30,13 +30,15 @@ SizeExpr attn::countTileCTAs(const ProblemFacts &facts, const TilePlan &plan) {
       facts.varlen ? SizeExpr(facts.queries) : SizeExpr::getDim("q", 2);
   SizeExpr batch = facts.varlen ? SizeExpr::getDim("cu_seqlens_q", 0) - 1
                                 : SizeExpr::getDim("q", 0);
+  if (plan.dealtRuns)
+    batch = plan.dealtRuns;
   int64_t ofQuery = countRowsOfQuery(plan);
   SizeExpr heads = SizeExpr::getDim(ofQuery == 1 ? "q" : "k", 1);
   if (ofQuery != 1)
     rows = rows * ofQuery;
   SizeExpr tiles =
       SizeExpr::ceilDiv(rows, plan.blockM * plan.getTogether()) * heads * batch;
-  int64_t each = plan.runs * plan.cluster;
+  int64_t each = (plan.dealtRuns ? 1 : plan.runs) * plan.cluster;
   return each == 1 ? tiles : tiles * each;
 }
 
@@ -63,6 +65,8 @@ static TileScheduler getScheduler(const TilePlan &plan) {
 
 /// Returns the batches times the runs of a tile, i32.
 static Value getBatchRuns(KernelContext &context, const TilePlan &plan) {
+  if (plan.dealtRuns)
+    return context.i32(plan.dealtRuns);
   int64_t batch = context.facts.batch;
   if (!ShapedType::isDynamic(batch))
     return context.i32(batch * plan.runs);
@@ -208,10 +212,17 @@ static void findTile(TileWalk &walk, Value index) {
       tile.rowsTogether, plan.order, isLongestFirst(plan) ? plan.groupHeads : 0,
       isLongestFirst(plan) && plan.groupHeads != 0 && !plan.dynamic &&
           !plan.clc,
-      plan.runs);
+      plan.dealtRuns ? 1 : plan.runs);
   tile.at.batch = found.getBatch();
   tile.at.head = found.getHead();
   tile.at.split = found.getRun();
+  if (plan.dealtRuns) {
+    WorkRecord record = loadWorkRecord(context, found.getBatch());
+    tile.at.batch = record.sequence;
+    tile.at.split = record.run;
+    tile.at.runs = record.runs;
+    tile.at.keys = record.keys;
+  }
   if (tile.group == 1) {
     tile.at.kvHead = emitKVHead(context, tile.at.head);
   } else {
@@ -312,6 +323,12 @@ void TileWalk::forTiles(Control &control, function_ref<void()> body,
           findListed(index);
         else
           findTile(*this, index);
+        // Fewer runs may be dealt than the bound says.
+        if (plan.dealtRuns)
+          return control.ifThen(
+              arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, tile.at.runs,
+                                    context.i32(0)),
+              body);
         if (!context.facts.varlen)
           return body();
         // The tiles of the longest sequence are dealt for all.

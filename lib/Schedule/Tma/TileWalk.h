@@ -40,6 +40,9 @@ struct TilePlan {
   /// for each CTA or cluster of those that have the rows of a query; 0 where
   /// tiles have their own places. For one key head.
   int64_t equalRuns = 0;
+  /// Runs that all sequences have together, which records of a kernel in front
+  /// tell (attn.plan_work); 0 where each sequence has `runs`.
+  int64_t dealtRuns = 0;
   /// Tiles are those of a list that a kernel in front makes (attn.plan_tiles),
   /// in the order longest_first. Their blocks of keys begin at multiples of so
   /// many of a batch: 1 if they begin with documents.

@@ -231,6 +231,7 @@ TilePlan attn::getTilePlan(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   tiles.clc = plan.getClc();
   tiles.tilesPerCTA = plan.getTiles();
   tiles.setRuns(facts, plan.getPackHeads());
+  tiles.dealtRuns = plan.getDealtRuns();
   return tiles;
 }
 

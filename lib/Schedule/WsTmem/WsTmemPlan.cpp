@@ -374,6 +374,8 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
           checkTileRuns(facts, plan.getPackHeads(), plan.getOrder(),
                         plan.getGroupHeads(), /*together=*/1, plan.getBlockN()))
     return error;
+  if (llvm::Error error = checkDealtRuns(facts, plan.getDealtRuns()))
+    return error;
   if (llvm::Error error = checkPair(facts, plan, target))
     return error;
   if (llvm::Error error = checkWide(facts, plan))
@@ -451,6 +453,8 @@ static KernelShape getKernelShape(const ProblemFacts &facts,
                                          countThreads(facts, plan), target);
   if (plan.getClc())
     shape.grid.front() = countTileCTAs(facts, getTilePlan(facts, plan));
+  shape.dealsRuns = plan.getDealtRuns() != 0;
+  shape.plannedRuns = plan.getDealtRuns();
   return shape;
 }
 

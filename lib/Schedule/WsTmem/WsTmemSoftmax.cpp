@@ -96,6 +96,9 @@ private:
 
   /// Returns the rows after the last block, and stores their LSE.
   FinalRows finish(Rows &rows);
+  /// Stores, in the first run of a sequence, the LSE of runs that it has not:
+  /// that of no keys, of the type `rows`.
+  void storeAbsentRuns(Type rows);
   /// Hands what the results of the tile are multiplied by to the warpgroup that
   /// stores them, and the slots of scores back.
   void handOver(const FinalRows &final);
@@ -461,7 +464,11 @@ FinalRows Softmax::finish(Rows &rows) {
   FinalRows final =
       emitFinalRows(shared.tile, rows.m, rows.l,
                     roundsLargest() ? rows.largest->get() : Value());
-  auto storeLSE = [&] { emitLSE(shared.tile, final.m, final.l, views); };
+  auto storeLSE = [&] {
+    emitLSE(shared.tile, final.m, final.l, views);
+    if (shared.tile.at.runs)
+      storeAbsentRuns(final.m.getType());
+  };
   // One of the CTAs that have the same rows does for all.
   if (views && shared.dividesResults())
     control.ifThen(arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
@@ -470,6 +477,22 @@ FinalRows Softmax::finish(Rows &rows) {
   else if (views)
     storeLSE();
   return final;
+}
+
+void Softmax::storeAbsentRuns(Type rows) {
+  AttentionTile &tile = shared.tile;
+  Value own = tile.at.split, most = shared.context.i32(facts.kvSplits);
+  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, own,
+                                        shared.context.i32(0));
+  Value none = tile.splat(cast<RankedTensorType>(rows),
+                          -std::numeric_limits<double>::infinity());
+  control.forRange(
+      arith::SelectOp::create(b, isFirst, tile.at.runs, most), most,
+      [&](Value run) {
+        tile.at.split = run;
+        GlobalStoreOp::create(b, none, emitResultView(tile, "lse"), tile.row);
+      });
+  tile.at.split = own;
 }
 
 void Softmax::handOver(const FinalRows &final) {

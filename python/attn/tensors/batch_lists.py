@@ -57,7 +57,8 @@ def check_batch(
 ) -> None:
     """With ATTN_DEBUG_CHECKS=1 raises ArgumentError for a length that the table does not
     hold and for an id that the pool does not have, at the sequence and position; where keys
-    are `selected` such ids are those of no keys. Waits for the device, so that it cannot be
+    are `selected` ids below 0 are those of no keys, and others that the pool does not have
+    are errors here, and hidden keys without these checks. Waits for the device, so that it cannot be
     captured in a CUDA graph."""
     if not checks_all():
         return
@@ -69,9 +70,8 @@ def check_batch(
                 f'tensor "{names[0]}": sequence {sequence}: expected 0 to {held} keys, which its '
                 f"row of the table holds, got {length}"
             )
-        for position in range(0 if selected else -(-length // page_size)):
-            page = rows[sequence][position]
-            if not 0 <= page < pages:
+        for position, page in enumerate(rows[sequence][: -(-length // page_size)]):
+            if page >= pages or (page < 0 and not selected):
                 raise ArgumentError(
                     f'tensor "{names[1]}": sequence {sequence}, position {position}: expected '
                     f"one of the {pages} pages of the pool, got {page}"

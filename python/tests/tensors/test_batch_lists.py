@@ -53,11 +53,23 @@ def test_counts_out_of_bounds(monkeypatch, counts, message):
 
 
 def test_ids_of_selected_keys(monkeypatch):
-    """An id that the pool does not have is the documented name of no key."""
+    """An id that the pool does not have hides its keys. One below 0 is how no key is named,
+    and one beyond the pool is reported."""
     monkeypatch.setattr(host_arrays, "has_device", lambda: False)
     q, k, v, table, lengths = make_batch([20, 30])
-    table[0, 1], table[1, 0] = -1, PAGES
+    table[0, 1], table[1, 0] = -1, -7
     want = attn.decode(q, k, v, table, lengths, selected=True)
     monkeypatch.setenv("ATTN_DEBUG_CHECKS", "1")
     np.testing.assert_array_equal(attn.decode(q, k, v, table, lengths, selected=True), want)
     refuse("position 1: expected one of the 40 pages", attn.decode, q, k, v, table, lengths)
+    table[1, 0] = PAGES
+    beyond = "sequence 1, position 0: expected one of the 40 pages of the pool, got 40"
+    refuse(beyond, attn.decode, q, k, v, table, lengths, selected=True)
+    # Places behind a sequence's length count for nothing.
+    table[1, 0], table[1, -1] = -7, PAGES
+    np.testing.assert_array_equal(attn.decode(q, k, v, table, lengths, selected=True), want)
+    added, known = (k, v, np.full_like(table, PAGES + 1), lengths), np.zeros_like(table)
+    refuse("added_table\": sequence 0, position 0", attn.decode, q, k, v, known, lengths, added=added)
+    monkeypatch.delenv("ATTN_DEBUG_CHECKS")
+    table[1, 0] = PAGES
+    np.testing.assert_array_equal(attn.decode(q, k, v, table, lengths, selected=True), want)

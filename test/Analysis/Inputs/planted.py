@@ -2,15 +2,18 @@
 """Bugs planted in kernels of all schedules, none of which may be called proved.
 
 Each is a change of one line of a kernel at the barrier rung. Prints what the check says of it,
-and at the end how many there are; the exit status is 1 if one is not refused for what it is.
+or the simulator where no order is wrong, and at the end how many there are; the exit status is 1
+if one is not refused for what it is.
 
-usage: planted.py FOLDER
+usage: planted.py FOLDER [forms]     those of planted_forms.py
 """
 
 import pathlib
 import re
 import subprocess
 import sys
+
+import planted_forms
 
 KERNELS = {
     "tmem": "--q=1x1x512x64xf16 --kv-len=300 --chip=sm_100a --schedule=ws_tmem --causal",
@@ -29,7 +32,7 @@ KERNELS = {
     "single": "--q=1x4x512x64xf16 --kv-len=64 --chip=sm_90a",
 }
 # The kernel, what is wrong, a line by what is in it and its number among these, what becomes of
-# it (None: it is left out), and what has to be reported.
+# it (None: it is left out; "behind" a line it goes), and what has to be reported.
 BUGS = (
     ("tmem", "scores are read without the fence behind their wait",
      r"tcgen05\.fence after", 0, None, "missing tensor fence"),
@@ -113,9 +116,25 @@ def judge(path: pathlib.Path) -> str:
     return said.group(1) if said else "proved" if done.returncode == 0 else done.stderr
 
 
+def simulate(path: pathlib.Path) -> str:
+    """What the simulator says of a kernel: "values", or the kind of what it finds."""
+    ptx, record = path.with_suffix(".ptx"), path.with_suffix(".json")
+    command = ["attn-compile", str(path), "--no-check-barriers", "-o", str(ptx)]
+    done = subprocess.run([*command, f"--launch-out={record}"], capture_output=True, text=True)
+    if done.returncode:
+        return done.stderr
+    command = ["attn-sim", str(ptx), f"--launch={record}", "--verify", "--sanitize"]
+    done = subprocess.run([*command, "--schedule=random", "--jobs=1"], capture_output=True, text=True)
+    said = re.search(r"error: (race|deadlock)", done.stdout + done.stderr)
+    return said.group(1) if said else "values" if done.returncode else "passed"
+
+
 def plant(text: str, pattern: str, number: int, change: tuple[str, str] | None) -> str:
     lines = text.split("\n")
     place = [i for i, line in enumerate(lines) if re.search(pattern, line)][number]
+    if change and change[0] == "behind":
+        behind = next(i for i in range(place, len(lines)) if re.search(change[1], lines[i]))
+        return "\n".join([*lines[:place], *lines[place + 1 : behind + 1], lines[place], *lines[behind + 1 :]])
     new = [] if change is None else [re.sub(*change, lines[place])]
     assert new != [lines[place]], lines[place]
     return "\n".join([*lines[:place], *new, *lines[place + 1 :]])
@@ -125,7 +144,10 @@ def main() -> int:
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     texts, failures = {}, 0
-    for name, flags in KERNELS.items():
+    kernels, bugs = KERNELS, BUGS
+    if sys.argv[2:] == ["forms"]:
+        kernels, bugs = planted_forms.KERNELS, planted_forms.BUGS
+    for name, flags in kernels.items():
         path = folder / f"{name}.mlir"
         subprocess.run(
             ["attn-compile", *flags.split(), "--emit=barrier", "-o", str(path)], check=True
@@ -134,14 +156,19 @@ def main() -> int:
         if (verdict := judge(path)) != "proved":
             failures += 1
             print(f"FAILED {name}, as it is: {verdict}")
-    for name, what, pattern, number, change, expected in BUGS:
+    for name, what, pattern, number, change, expected in bugs:
         path = folder / "planted.mlir"
         path.write_text(plant(texts[name], pattern, number, change))
-        verdict = judge(path)
-        is_refused = verdict.startswith(expected + ":")
+        if expected.startswith("simulator: "):
+            verdict = f"simulator: {simulate(path)}"
+            is_refused = verdict == expected
+        else:
+            verdict = judge(path)
+            # With lengths of the launch the kind stands at the end.
+            is_refused = verdict.startswith(expected) or verdict.endswith(f"({expected})")
         failures += not is_refused
         print(f"{'refused' if is_refused else 'FAILED'} {name}, {what}: {verdict[:100]}")
-    print(f"{len(BUGS)} bugs in {len(KERNELS)} kernels, {failures} failures")
+    print(f"{len(bugs)} bugs in {len(kernels)} kernels, {failures} failures")
     return 1 if failures else 0
 
 

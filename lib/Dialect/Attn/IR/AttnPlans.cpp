@@ -186,6 +186,9 @@ LogicalResult WsTmemPlanAttr::verify(EmitErrorFn emitError,
            << stringifyEpilogueKind(p.epilogue) << "'";
   if (p.clc && p.dynamic)
     return emitError() << "expected clc or dynamic, got both";
+  if (p.dealtRuns < 0)
+    return emitError() << "expected dealt_runs of at least 0, got "
+                       << p.dealtRuns;
   if (p.valueCtas != 1 && p.valueCtas != 2)
     return emitError() << "expected value_ctas to be 1 or 2, got "
                        << p.valueCtas;

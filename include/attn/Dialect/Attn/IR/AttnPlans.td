@@ -194,7 +194,11 @@ def Attn_WsTmemPlanAttr : Attn_Plan<Attn_Dialect, "WsTmemPlan", "ws_tmem", "ws_t
     Attn_PlanInt<1,
       "CTAs of a cluster that have the same tile and divide the columns of its results, "
       "1 or 2: each computes all scores and probabilities. With 2 `tiles` is 1 and "
-      "`pair` is false">:$value_ctas)> {
+      "`pair` is false">:$value_ctas,
+    Attn_PlanInt<0,
+      "Runs of keys that all sequences have together, as in `#attn.decode`, which a "
+      "kernel in front deals (`attn.plan_work`): CTAs walk the tiles of each. 0: each "
+      "sequence has as many">:$dealt_runs)> {
   let description = [{
     FlashAttention-4 style: one thread loads by TMA, one multiplies with tcgen05
     into tensor memory, and two warpgroups of 128 query rows each compute the
