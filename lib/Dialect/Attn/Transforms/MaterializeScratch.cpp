@@ -35,12 +35,26 @@ struct AttnMaterializeScratchPass
 
   LogicalResult materialize(gpu::GPUFuncOp kernel);
   LogicalResult materialize(gpu::GPUFuncOp kernel, ConvertLayoutOp op);
-  LogicalResult check(ReduceOp op);
+  LogicalResult materialize(gpu::GPUFuncOp kernel, ReduceOp op);
 };
 } // namespace
 
 static RankedTensorType tileType(Value value) {
   return cast<RankedTensorType>(value.getType());
+}
+
+/// Reduces two values of each row to one.
+static Value combine(OpBuilder &builder, Location loc, ReduceKind kind,
+                     Value lhs, Value rhs) {
+  switch (kind) {
+  case ReduceKind::Add:
+    return arith::AddFOp::create(builder, loc, lhs, rhs);
+  case ReduceKind::Max:
+    return arith::MaxNumFOp::create(builder, loc, lhs, rhs);
+  case ReduceKind::Maximum:
+    return arith::MaximumFOp::create(builder, loc, lhs, rhs);
+  }
+  llvm_unreachable("covered switch");
 }
 
 /// The span of the rows in which a tile is exchanged: the plan's for elements
@@ -99,8 +113,8 @@ LogicalResult AttnMaterializeScratchPass::materialize(gpu::GPUFuncOp kernel,
   return success();
 }
 
-/// Without `partial` a row's columns have to be in one warp.
-LogicalResult AttnMaterializeScratchPass::check(ReduceOp op) {
+LogicalResult AttnMaterializeScratchPass::materialize(gpu::GPUFuncOp kernel,
+                                                      ReduceOp op) {
   if (op.getPartial())
     return success();
   RankedTensorType type = tileType(op.getSource());
@@ -110,8 +124,58 @@ LogicalResult AttnMaterializeScratchPass::check(ReduceOp op) {
            << llvm::toString(layout.takeError());
   if (layout->warpBitsAlong(1).empty())
     return success();
-  return op.emitOpError("expected the columns of a row in one warp, got ")
-         << (1 << layout->warpBitsAlong(1).size()) << " warps in " << type;
+  // Without columns in other lanes each warp has one value of a row.
+  int64_t warps = int64_t(1) << layout->warpBitsAlong(1).size();
+  auto slice =
+      dyn_cast<SliceLayoutAttr>(cast<RankedTensorType>(op.getType()).getEncoding());
+  if (!slice || !layout->laneBitsAlong(1).empty())
+    return op.emitOpError("expected the columns of a row in one warp, got ")
+           << warps << " warps in " << type;
+  int64_t rows = type.getShape()[0];
+  OpBuilder builder(op);
+  Location loc = op.getLoc();
+  Value own = op.getSource();
+  auto partialType = RankedTensorType::get(
+      {rows, warps}, type.getElementType(),
+      PartialLayoutAttr::get(&getContext(), slice.getParent()));
+  if (own.getType() != partialType)
+    own = ReduceOp::create(builder, loc, partialType, op.getKind(), own,
+                           /*partial=*/true);
+  auto rowsLayout = RowLayoutAttr::get(&getContext());
+  auto makeType = [&](ArrayRef<int64_t> shape, Attribute memory) {
+    return BufferType::get(&getContext(), shape, type.getElementType(), memory,
+                           MemorySpace::Shared);
+  };
+  // The values of each warp's columns lie together.
+  Value ring = AllocOp::create(builder, loc, makeType({warps, 1, rows}, rowsLayout),
+                               builder.getStringAttr("rows"), IntegerAttr(),
+                               StringAttr());
+  Value turned = ReinterpretOp::create(
+      builder, loc,
+      makeType({rows, warps},
+               TransposedLayoutAttr::get(&getContext(), rowsLayout)),
+      ring);
+  LocalStoreOp::create(builder, loc, own, turned);
+  Value result;
+  for (int64_t warp = 0; warp < warps; ++warp) {
+    Value index = arith::ConstantIntOp::create(builder, loc, warp, 32);
+    Value slot = SlotOp::create(builder, loc, makeType({1, rows}, rowsLayout),
+                                ring, index, /*distance=*/IntegerAttr());
+    Value flat = ReinterpretOp::create(builder, loc,
+                                       makeType({rows}, rowsLayout), slot);
+    Value part = LocalLoadOp::create(builder, loc, op.getType(), flat);
+    result = result ? combine(builder, loc, op.getKind(), result, part) : part;
+  }
+  remark::passed(loc, remark::RemarkOpts::name("reduction")
+                          .category("attn.materialize-scratch")
+                          .function(kernel.getName()))
+      << remark::add("a reduction passes through shared memory")
+      << remark::metric("bytes", llvm::cantFail(cast<BufferType>(ring.getType())
+                                                    .getSlotBytes()) *
+                                     warps);
+  op.replaceAllUsesWith(result);
+  op.erase();
+  return success();
 }
 
 LogicalResult AttnMaterializeScratchPass::materialize(gpu::GPUFuncOp kernel) {
@@ -127,7 +191,7 @@ LogicalResult AttnMaterializeScratchPass::materialize(gpu::GPUFuncOp kernel) {
     if (failed(materialize(kernel, op)))
       return failure();
   for (ReduceOp op : reductions)
-    if (failed(check(op)))
+    if (failed(materialize(kernel, op)))
       return failure();
   return success();
 }
