@@ -36,9 +36,11 @@ static void loadQueries(WsTmemKernel &shared, Slot all) {
     // Rotated columns in a tensor of their own come after those of the values.
     int64_t first = i * columns;
     bool isApart = memory.qRope.map && first >= values;
-    startLoad(shared.walk, isApart ? memory.qRope : memory.q,
-              getQuerySlice(shared, shared.context.i32(i)), all.getToken(),
-              shared.tile.at.head, shared.walk.cluster.row,
+    Value slice = narrowSlot(shared.walk,
+                             getQuerySlice(shared, shared.context.i32(i)),
+                             shared.facts.headDim - first);
+    startLoad(shared.walk, isApart ? memory.qRope : memory.q, slice,
+              all.getToken(), shared.tile.at.head, shared.walk.cluster.row,
               shared.context.i32(isApart ? first - values : first));
   }
 }
@@ -93,14 +95,21 @@ void attn::loadSlices(WsTmemKernel &shared) {
     Value first = shared.getFirstKey(trip);
     if (ownKeys)
       first = arith::AddIOp::create(b, first, ownKeys);
-    int64_t all = slices * columns,
+    // Slots of one span are filled whole, beyond the last column, too.
+    int64_t all = hasHalfTiles(shared.facts, shared.plan)
+                      ? shared.facts.headDim
+                      : slices * columns,
             apart = memory.kRope.map ? shared.facts.valueDim : all;
     numbers.take(b, [&](Value rows) {
       auto fill = [&](const Ring &ring, int64_t count) {
-        forSlots(shared, 0, count, columns, [&](Value column) {
+        int64_t whole = llvm::alignDown(count, columns);
+        forSlots(shared, 0, whole, columns, [&](Value column) {
           fillSlot(walk, ring, kv.keys(), tile.at.kvHead, first, column,
                    /*columns=*/0, {rows, zero});
         });
+        if (whole < count)
+          fillSlot(walk, ring, kv.keys(), tile.at.kvHead, first,
+                   shared.context.i32(whole), count - whole, {rows, zero});
       };
       fill(k, apart);
       fill(memory.kRope, all - apart);

@@ -202,10 +202,11 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
   int64_t tiles = plan.getTiles(), columns = getSliceColumns(facts, plan);
   int64_t rows = getTileRows(facts, plan);
   sum.add("q", rows * columns * bytes, tiles * countKeySlices(facts, plan));
-  // Probabilities, and a row's numbers that pass between two threads.
+  // Probabilities, and numbers of rows that pass between two threads of a
+  // softmax, or of those that store partial results.
   if (hasHalfTiles(facts, plan)) {
     sum.add("p", rows * plan.getBlockN() * bytes);
-    sum.add("rows", 2 * 4 * rows, 3);
+    sum.add("rows", 2 * 4 * rows, facts.hasPartialScales() ? 2 : 1);
   }
   int64_t slots = tiles + plan.getKvStages();
   sum.add(sharesRing(facts, plan) ? "kv" : "k",

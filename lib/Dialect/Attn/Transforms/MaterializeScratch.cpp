@@ -36,6 +36,12 @@ struct AttnMaterializeScratchPass
   LogicalResult materialize(gpu::GPUFuncOp kernel);
   LogicalResult materialize(gpu::GPUFuncOp kernel, ConvertLayoutOp op);
   LogicalResult materialize(gpu::GPUFuncOp kernel, ReduceOp op);
+  /// Returns the buffer by which reductions of the partition of `user` pass.
+  Value getRows(gpu::GPUFuncOp kernel, Operation *user, BufferType type);
+
+private:
+  /// Those of each partition, or of a kernel without.
+  llvm::DenseMap<std::pair<Region *, Type>, Value> rowsOf;
 };
 } // namespace
 
@@ -113,6 +119,20 @@ LogicalResult AttnMaterializeScratchPass::materialize(gpu::GPUFuncOp kernel,
   return success();
 }
 
+Value AttnMaterializeScratchPass::getRows(gpu::GPUFuncOp kernel,
+                                          Operation *user, BufferType type) {
+  auto [partitions, index] = getPartition(user);
+  Region &home = partitions ? partitions->getRegion(index) : kernel.getBody();
+  Value &rows = rowsOf[{&home, type}];
+  if (!rows) {
+    OpBuilder builder = OpBuilder::atBlockBegin(&home.front());
+    rows = AllocOp::create(builder, user->getLoc(), type,
+                           builder.getStringAttr("rows"), IntegerAttr(),
+                           StringAttr());
+  }
+  return rows;
+}
+
 LogicalResult AttnMaterializeScratchPass::materialize(gpu::GPUFuncOp kernel,
                                                       ReduceOp op) {
   if (op.getPartial())
@@ -124,55 +144,50 @@ LogicalResult AttnMaterializeScratchPass::materialize(gpu::GPUFuncOp kernel,
            << llvm::toString(layout.takeError());
   if (layout->warpBitsAlong(1).empty())
     return success();
-  // Without columns in other lanes each warp has one value of a row.
+  // Where no other lanes have columns each warp has one value of a row.
   int64_t warps = int64_t(1) << layout->warpBitsAlong(1).size();
-  auto slice =
-      dyn_cast<SliceLayoutAttr>(cast<RankedTensorType>(op.getType()).getEncoding());
+  auto slice = dyn_cast<SliceLayoutAttr>(tileType(op).getEncoding());
   if (!slice || !layout->laneBitsAlong(1).empty())
     return op.emitOpError("expected the columns of a row in one warp, got ")
            << warps << " warps in " << type;
-  int64_t rows = type.getShape()[0];
+
   OpBuilder builder(op);
   Location loc = op.getLoc();
-  Value own = op.getSource();
-  auto partialType = RankedTensorType::get(
+  int64_t rows = type.getShape()[0];
+  auto partial = RankedTensorType::get(
       {rows, warps}, type.getElementType(),
       PartialLayoutAttr::get(&getContext(), slice.getParent()));
-  if (own.getType() != partialType)
-    own = ReduceOp::create(builder, loc, partialType, op.getKind(), own,
+  Value own = op.getSource();
+  if (own.getType() != partial)
+    own = ReduceOp::create(builder, loc, partial, op.getKind(), own,
                            /*partial=*/true);
-  auto rowsLayout = RowLayoutAttr::get(&getContext());
+  Attribute plain = RowLayoutAttr::get(&getContext());
   auto makeType = [&](ArrayRef<int64_t> shape, Attribute memory) {
     return BufferType::get(&getContext(), shape, type.getElementType(), memory,
                            MemorySpace::Shared);
   };
-  // The values of each warp's columns lie together.
-  Value ring = AllocOp::create(builder, loc, makeType({warps, 1, rows}, rowsLayout),
-                               builder.getStringAttr("rows"), IntegerAttr(),
-                               StringAttr());
+  // The rows' values of each warp lie together.
+  BufferType all = makeType({warps, 1, rows}, plain);
+  Value buffer = getRows(kernel, op, all);
   Value turned = ReinterpretOp::create(
       builder, loc,
-      makeType({rows, warps},
-               TransposedLayoutAttr::get(&getContext(), rowsLayout)),
-      ring);
+      makeType({rows, warps}, TransposedLayoutAttr::get(&getContext(), plain)),
+      buffer);
   LocalStoreOp::create(builder, loc, own, turned);
   Value result;
   for (int64_t warp = 0; warp < warps; ++warp) {
     Value index = arith::ConstantIntOp::create(builder, loc, warp, 32);
-    Value slot = SlotOp::create(builder, loc, makeType({1, rows}, rowsLayout),
-                                ring, index, /*distance=*/IntegerAttr());
-    Value flat = ReinterpretOp::create(builder, loc,
-                                       makeType({rows}, rowsLayout), slot);
-    Value part = LocalLoadOp::create(builder, loc, op.getType(), flat);
+    Value slot = SlotOp::create(builder, loc, makeType({1, rows}, plain),
+                                buffer, index, /*distance=*/IntegerAttr());
+    slot = ReinterpretOp::create(builder, loc, makeType({rows}, plain), slot);
+    Value part = LocalLoadOp::create(builder, loc, op.getType(), slot);
     result = result ? combine(builder, loc, op.getKind(), result, part) : part;
   }
   remark::passed(loc, remark::RemarkOpts::name("reduction")
                           .category("attn.materialize-scratch")
                           .function(kernel.getName()))
       << remark::add("a reduction passes through shared memory")
-      << remark::metric("bytes", llvm::cantFail(cast<BufferType>(ring.getType())
-                                                    .getSlotBytes()) *
-                                     warps);
+      << remark::metric("bytes", llvm::cantFail(all.getSlotBytes()) * warps);
   op.replaceAllUsesWith(result);
   op.erase();
   return success();
@@ -181,6 +196,7 @@ LogicalResult AttnMaterializeScratchPass::materialize(gpu::GPUFuncOp kernel,
 LogicalResult AttnMaterializeScratchPass::materialize(gpu::GPUFuncOp kernel) {
   SmallVector<ConvertLayoutOp> conversions;
   SmallVector<ReduceOp> reductions;
+  rowsOf.clear();
   kernel.walk([&](Operation *op) {
     if (auto conversion = dyn_cast<ConvertLayoutOp>(op))
       conversions.push_back(conversion);
