@@ -431,3 +431,16 @@ Expected<TileLayout> mlir::attn::tmemRegisters(TmemShape shape, int64_t m,
   unit.warps = {{m / 4, 0}, {m / 2, 0}};
   return unit.build(m, columns, {{1, n / columns}}, kWarpgroupWarps);
 }
+
+Expected<TileLayout> mlir::attn::tmemHalfRegisters(int64_t n) {
+  constexpr int64_t rows = 64, half = 64, columns = 2 * half;
+  if (Error error = checkMultiple("n", n, columns))
+    return std::move(error);
+  UnitBases unit;
+  for (int64_t column = 1; column < half; column *= 2)
+    unit.registers.push_back({0, column});
+  for (int64_t row = 1; row < rows / 2; row *= 2)
+    unit.lanes.push_back({row, 0});
+  unit.warps = {{rows / 2, 0}, {0, half}};
+  return unit.build(rows, columns, {{1, n / columns}}, kWarpgroupWarps);
+}

@@ -65,8 +65,9 @@ static constexpr int64_t kWidest = 256;
 Expected<TensorInstruction>
 mlir::attn::choosePairInstruction(int64_t rows, int64_t n, int64_t k,
                                   unsigned elementBits, int64_t span) {
-  if (rows != 128)
-    return makeError("expected 128 rows in each CTA of a pair, got {0}", rows);
+  if (rows != 64 && rows != 128)
+    return makeError("expected 64 or 128 rows in each CTA of a pair, got {0}",
+                     rows);
   // PTX ISA, matrix shapes: an MN-major B of 8 bits has N in steps of 32.
   int64_t stepN = elementBits == 8 && span > 1 ? 32 : 16;
   if (Error error = checkStep("N", n, stepN, 2 * rows))

@@ -51,7 +51,36 @@ Expected<TensorMemoryLayout> TensorMemoryLayout::get(int64_t rows, int64_t cols,
   return result;
 }
 
+Expected<TensorMemoryLayout> TensorMemoryLayout::getHalves(int64_t cols) {
+  constexpr int64_t rows = kTmemLanes / 2;
+  if (cols < kHalvedColumns || cols % kHalvedColumns != 0)
+    return makeError("expected a multiple of {0} columns in halves, got {1}",
+                     kHalvedColumns, cols);
+  TensorMemoryLayout result;
+  Expected<LinearLayout> unit =
+      LinearLayout::get({{"lane", kTmemLanes}, {"byte", 4}});
+  if (!unit)
+    return unit.takeError();
+  SmallVector<Coords> lanes;
+  for (int64_t row = 1; row < rows; row *= 2)
+    lanes.push_back({row, 0});
+  if (Error error = unit->addAxis("dim0", lanes))
+    return std::move(error);
+  if (Error error = unit->addAxis("dim1", {}))
+    return std::move(error);
+  result.unitLayout = *unit;
+  result.extents = {rows, cols};
+  result.bits = 32;
+  result.hasHalves = true;
+  return result;
+}
+
 TmemCell TensorMemoryLayout::cell(int64_t row, int64_t col) const {
+  if (hasHalves) {
+    int64_t half = kHalvedColumns / 2, place = col % kHalvedColumns;
+    return {row + place / half * extents[0],
+            col / kHalvedColumns * half + place % half, 0};
+  }
   int64_t packed = elementsPerColumn();
   Coords place = unitLayout.apply({row, col % packed});
   return {place[0], col / packed, place[1]};
@@ -59,6 +88,8 @@ TmemCell TensorMemoryLayout::cell(int64_t row, int64_t col) const {
 
 void TensorMemoryLayout::print(llvm::raw_ostream &os) const {
   os << bits << "-bit " << unitLayout << " * (1, " << columns() << " columns)";
+  if (hasHalves)
+    os << " in halves";
 }
 
 std::string TensorMemoryLayout::str() const {
@@ -96,16 +127,20 @@ static Expected<WordPlaces> findWords(const TileLayout &tile,
   WordPlaces places;
   int64_t packed = buffer.elementsPerColumn();
   places.elementsPerWord = packed;
-  int64_t rows = buffer.shape()[0];
-  bool ownLanes = tile.numWarps() == 4 && tile.blockBits() == 0 &&
-                  tile.warpBasis(0) == Coords({rows / 4, 0}) &&
-                  tile.warpBasis(1) == Coords({rows / 2, 0});
+  bool ownLanes = tile.numWarps() == 4 && tile.blockBits() == 0;
+  // A warp reaches the lanes from 32 times its number on.
+  for (unsigned bit = 0; ownLanes && bit < tile.warpBits(); ++bit) {
+    Coords basis = tile.warpBasis(bit);
+    TmemCell cell = buffer.cell(basis[0], basis[1]);
+    ownLanes = cell.column == 0 && cell.lane == kTmemWarpLanes << bit;
+  }
   if (!ownLanes)
     return makeError("expected four warps, each with a fourth of the rows");
   bool whole = tile.contiguity(1) >= packed;
   auto place = [&](const Coords &coords) -> Place {
     whole &= coords[1] % packed == 0;
-    return {buffer.cell(coords[0], coords[1]).lane, coords[1] / packed};
+    TmemCell cell = buffer.cell(coords[0], coords[1]);
+    return {cell.lane, cell.column};
   };
   for (unsigned reg = 0; reg < tile.numRegisters(); reg += packed)
     places.words.push_back(place(tile.registerCoords(reg)));

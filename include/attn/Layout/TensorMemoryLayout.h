@@ -4,8 +4,10 @@
 // 512 columns of 32 bits (PTX ISA, "Tensor Memory Addressing"). The accumulator
 // of a product of M = 128 has row r in lane r; that of M = 64 has 16 rows in
 // the first 16 lanes of each 32 (PTX ISA, "Data path layout organization", D
-// and F). Columns of 32 bits follow each other; narrower elements are packed,
-// the lower columns in the lower bits, as operand a of tcgen05.mma is.
+// and F). That of M = 128 in a pair has 64 rows in each CTA, and half of the
+// columns of each row 64 lanes behind the others (B). Columns of 32 bits follow
+// each other; narrower elements are packed, the lower columns in the lower bits,
+// as operand a of tcgen05.mma is.
 //
 // Like a SharedLayout it is a power-of-two unit, a LinearLayout from (dim0,
 // dim1) to (lane, byte), repeated along dim1, one column further each time.
@@ -24,6 +26,10 @@ inline constexpr int64_t kTmemLanes = 128;
 inline constexpr int64_t kTmemColumns = 512;
 /// Lanes that a warp reaches: those from 32 times its number modulo 4 on.
 inline constexpr int64_t kTmemWarpLanes = 32;
+
+/// Columns of a pair's product of M = 128 of which one CTA's operand b has the
+/// first half and the other one's the second.
+inline constexpr int64_t kHalvedColumns = 128;
 
 /// A byte of tensor memory, relative to a buffer's first column.
 struct TmemCell {
@@ -45,6 +51,9 @@ public:
   /// elements that are packed fill whole columns.
   static llvm::Expected<TensorMemoryLayout> get(int64_t rows, int64_t cols,
                                                 unsigned elementBits);
+  /// 64 rows of `cols` elements of 32 bits, a multiple of kHalvedColumns: of
+  /// each so many the second half lies 64 lanes behind the first one.
+  static llvm::Expected<TensorMemoryLayout> getHalves(int64_t cols);
 
   /// (dim0, dim1) -> (lane, byte).
   const LinearLayout &unit() const { return unitLayout; }
@@ -53,7 +62,9 @@ public:
   /// Elements in a column of a lane: 1, 2 or 4.
   int64_t elementsPerColumn() const { return 32 / bits; }
   /// Columns of 32 bits.
-  int64_t columns() const { return extents[1] / elementsPerColumn(); }
+  int64_t columns() const {
+    return extents[1] / elementsPerColumn() / (hasHalves ? 2 : 1);
+  }
   /// Where an element lies.
   TmemCell cell(int64_t row, int64_t col) const;
 
@@ -64,6 +75,8 @@ private:
   LinearLayout unitLayout;
   Coords extents;
   unsigned bits = 0;
+  /// The unit is then of the first half of each kHalvedColumns.
+  bool hasHalves = false;
 };
 
 /// One tcgen05.ld or tcgen05.st of a warp.

@@ -43,8 +43,10 @@ TensorColumns attn::findTensorColumns(Value buffer) {
       return shown;
     }
     if (auto slice = dyn_cast<TmemSliceOp>(def)) {
-      int64_t bits = slice.getType().getElementType().getIntOrFloatBitWidth();
-      shown.first += slice.getColumn() * bits / (8 * kTmemCellBytes);
+      shown.first +=
+          llvm::cantFail(getTensorMemoryLayout(slice.getSource().getType()))
+              .cell(0, slice.getColumn())
+              .column;
     } else if (auto field = dyn_cast<TmemFieldOp>(def)) {
       shown.first += field.findField().getFirst();
     } else if (auto slot = dyn_cast<SlotOp>(def)) {
@@ -57,13 +59,23 @@ TensorColumns attn::findTensorColumns(Value buffer) {
   return {};
 }
 
-/// The bytes of rows [first, first + count) of some columns.
+/// The bytes of some columns in those of the lanes [first, first + count) that
+/// the layout has rows in.
 static SmallVector<ByteRange, 1> getCells(const TensorMemoryLayout &layout,
                                           int64_t column, int64_t columns,
                                           int64_t first, int64_t count) {
+  SmallVector<int64_t> groups;
+  for (int64_t row = 0; row < layout.shape()[0]; row += kTmemCellLanes)
+    for (int64_t col = 0; col < std::min(layout.shape()[1], kHalvedColumns);
+         col += kHalvedColumns / 2)
+      if (int64_t lane = layout.cell(row, col).lane;
+          lane >= first && lane < first + count)
+        groups.push_back(lane / kTmemCellLanes);
+  llvm::sort(groups);
+  groups.erase(llvm::unique(groups), groups.end());
   SmallVector<ByteRange, 1> ranges;
-  for (int64_t row = first; row < first + count; row += kTmemCellLanes) {
-    int64_t begin = layout.cell(row, 0).lane / kTmemCellLanes * kLaneBytes;
+  for (int64_t group : groups) {
+    int64_t begin = group * kLaneBytes;
     ranges.push_back({begin + column * kTmemCellBytes,
                       begin + (column + columns) * kTmemCellBytes});
   }
@@ -86,7 +98,6 @@ static Footprint makeTensorFootprint(OpOperand &operand, TensorColumns shown) {
   if (auto async = dyn_cast<AsyncOpInterface>(op))
     footprint.access.engine = &async.getAsyncEngine();
   TensorMemoryLayout layout = llvm::cantFail(getTensorMemoryLayout(type));
-  int64_t rows = type.getSlotShape()[0];
   // What a thread waits for by itself, a warpgroup executes: each warp reaches
   // lanes of its own.
   const AsyncEngine *engine = footprint.getEngine();
@@ -97,7 +108,8 @@ static Footprint makeTensorFootprint(OpOperand &operand, TensorColumns shown) {
   }
   for (int64_t part = 0; part < parts; ++part)
     footprint.parts.push_back(getCells(layout, shown.first, shown.count,
-                                       part * (rows / parts), rows / parts));
+                                       part * (kTmemLanes / parts),
+                                       kTmemLanes / parts));
   return footprint;
 }
 

@@ -14,27 +14,35 @@ struct BoxStarts {
   SmallVector<Value> coords;
   /// True in a box of which no element is inside, i1; none without a spare map.
   SmallVector<Value> outside;
+
+  void append(const BoxStarts &other) {
+    llvm::append_range(coords, other.coords);
+    llvm::append_range(outside, other.outside);
+  }
 };
 
 /// A slot's load: its boxes, and the copies of them.
 class SlotLoad {
 public:
-  /// Loads rows of `head` from `first` on, and their columns from `column` on.
+  /// Loads rows of `head` from `first` on, and their columns from each of
+  /// `columns` on.
   SlotLoad(const TileWalk &walk, const Ring &ring, Value head, Value first,
-           Value column)
+           ArrayRef<Value> columns)
       : walk(walk), tile(walk.tile), context(walk.context), b(walk.context.b),
-        ring(ring), head(head), first(first),
-        column(column ? column : context.i32(0)) {}
+        ring(ring), head(head), first(first), columns(columns) {}
 
   /// Finds the boxes of a view that is not bounded.
   BoxStarts findBoxes();
-  BoxStarts findPackedBoxes();
   /// Copies the boxes of a bounded view, the first of which is in `lead` if
   /// that is not null.
   void startBounded(Value dest, Value token, Value lead);
   void start(Value map, Value dest, Value token, const BoxStarts &starts);
 
 private:
+  /// Calls `find` for the boxes from each of the columns on.
+  BoxStarts findEach(function_ref<BoxStarts()> find);
+  BoxStarts findBoxesOfColumn();
+  BoxStarts findPackedBoxes(Value first);
   Value getQuery(Value row);
   int64_t countBoxes() const {
     return ring.slotType.getShape()[0] / ring.boxRows;
@@ -60,7 +68,10 @@ private:
   KernelContext &context;
   ImplicitLocOpBuilder &b;
   const Ring &ring;
-  Value head, first, column;
+  Value head, first;
+  ArrayRef<Value> columns;
+  /// That of the columns whose boxes are found.
+  Value column;
 };
 
 } // namespace
@@ -71,8 +82,21 @@ Value SlotLoad::getQuery(Value row) {
   return arith::DivUIOp::create(b, row, context.i32(tile.group));
 }
 
+BoxStarts SlotLoad::findEach(function_ref<BoxStarts()> find) {
+  BoxStarts all;
+  for (Value each : columns) {
+    column = each;
+    all.append(find());
+  }
+  return all;
+}
+
 BoxStarts SlotLoad::findBoxes() {
-  Value zero = context.i32(0);
+  return findEach([&] { return findBoxesOfColumn(); });
+}
+
+BoxStarts SlotLoad::findBoxesOfColumn() {
+  Value zero = context.i32(0), first = this->first;
   if (tile.origin)
     first = arith::AddIOp::create(b, tile.origin, first);
   switch (ring.view) {
@@ -92,7 +116,7 @@ BoxStarts SlotLoad::findBoxes() {
     return {{tile.at.batch, getQuery(first), head, column}, {}};
   case TensorMapView::Packed:
   case TensorMapView::PackedByRow:
-    return findPackedBoxes();
+    return findPackedBoxes(first);
   case TensorMapView::Bounded:
   case TensorMapView::Rows:
     break;
@@ -100,7 +124,7 @@ BoxStarts SlotLoad::findBoxes() {
   llvm_unreachable("startBounded and startGather find these");
 }
 
-BoxStarts SlotLoad::findPackedBoxes() {
+BoxStarts SlotLoad::findPackedBoxes(Value first) {
   if (isByRow(ring.view))
     first = getQuery(first);
   bool isQueries = ring.holds == RingRows::Queries;
@@ -174,7 +198,8 @@ void SlotLoad::startBounded(Value dest, Value token, Value lead) {
     leads.push_back(i == 0 && lead ? lead
                                    : tile.source->emitLead(getBoxRow(i)));
   if (!ring.spare)
-    return start(ring.map, dest, token, findBoundedBoxes(leads));
+    return start(ring.map, dest, token,
+                 findEach([&] { return findBoundedBoxes(leads); }));
   // To choose a map for each box takes longer than to start the copy. All but
   // a sequence's last block are of whole boxes, unless an id is wrong.
   Value highest = leads.front();
@@ -189,14 +214,18 @@ void SlotLoad::startBounded(Value dest, Value token, Value lead) {
       /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  start(ring.map, dest, token, findBoundedBoxes(leads));
+  start(ring.map, dest, token,
+        findEach([&] { return findBoundedBoxes(leads); }));
   b.setInsertionPointToStart(branch.elseBlock());
-  start(ring.whole ? ring.whole : ring.map, dest, token, findWholeBoxes(leads));
+  start(ring.whole ? ring.whole : ring.map, dest, token,
+        findEach([&] { return findWholeBoxes(leads); }));
 }
 
 void SlotLoad::start(Value map, Value dest, Value token,
                      const BoxStarts &starts) {
-  int64_t boxes = ring.view == TensorMapView::Quads ? 2 : countBoxes();
+  int64_t boxes = ring.view == TensorMapView::Quads
+                      ? 2
+                      : countBoxes() * int64_t(columns.size());
   IntegerAttr stacked, multicast;
   if (boxes != 1)
     stacked = b.getI64IntegerAttr(boxes);
@@ -222,6 +251,16 @@ Value attn::narrowSlot(const TileWalk &walk, Value slot, int64_t columns) {
   return ReinterpretOp::create(walk.context.b, part, slot);
 }
 
+/// Returns a slot as its boxes lie in memory, those of the first columns first.
+static Value stackBoxes(const TileWalk &walk, Value slot, int64_t boxes) {
+  auto type = cast<BufferType>(slot.getType());
+  int64_t rows = type.getShape()[0], columns = type.getShape()[1];
+  auto stacked = BufferType::get(
+      type.getContext(), {rows * boxes, columns / boxes}, type.getElementType(),
+      type.getLayout(), type.getSpace());
+  return ReinterpretOp::create(walk.context.b, stacked, slot);
+}
+
 LoadPlace attn::findLoadPlace(const TileWalk &walk, const Ring &ring,
                               Value first) {
   if (ring.holds != RingRows::Keys)
@@ -242,7 +281,16 @@ void attn::startGather(const TileWalk &walk, const Ring &ring, Value dest,
 void attn::startLoad(const TileWalk &walk, const Ring &ring, Value dest,
                      Value token, Value head, Value first, Value column,
                      Value lead) {
-  SlotLoad load(walk, ring, head, first, column);
+  startLoadBeside(walk, ring, dest, token, head, first,
+                  column ? column : walk.context.i32(0), lead);
+}
+
+void attn::startLoadBeside(const TileWalk &walk, const Ring &ring, Value dest,
+                           Value token, Value head, Value first,
+                           ArrayRef<Value> columns, Value lead) {
+  SlotLoad load(walk, ring, head, first, columns);
+  if (columns.size() > 1)
+    dest = stackBoxes(walk, dest, columns.size());
   if (ring.view == TensorMapView::Bounded)
     load.startBounded(dest, token, lead);
   else

@@ -116,6 +116,12 @@ LoadPlace findLoadPlace(const TileWalk &walk, const Ring &ring, Value first);
 void startLoad(const TileWalk &walk, const Ring &ring, Value dest, Value token,
                Value head, Value first, Value column = {}, Value lead = {});
 
+/// Loads the same rows from each of `columns` on, as many as a box has, which
+/// lie beside each other in the slot.
+void startLoadBeside(const TileWalk &walk, const Ring &ring, Value dest,
+                     Value token, Value head, Value first,
+                     ArrayRef<Value> columns, Value lead = {});
+
 /// Rows that lie apart: the numbers that they have in a map of rows, a buffer,
 /// and the first one that a load needs, i32. Null where rows follow each other.
 struct RowNumbers {

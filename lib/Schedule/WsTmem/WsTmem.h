@@ -42,6 +42,19 @@ inline bool hasOneTile(WsTmemPlanAttr plan) { return plan.getTiles() == 1; }
 /// Returns true if queries, or results in one CTA's tensor memory, are too wide
 /// for rings of keys and of values beside them: both share one.
 bool hasWideHeads(const ProblemFacts &facts, WsTmemPlanAttr plan);
+/// Returns true if each CTA of a pair has 64 rows of a tile, so that results of
+/// wide heads fit: products are of M = 128, and probabilities lie in shared
+/// memory. Two threads of a softmax have halves of a row's columns.
+inline bool hasHalfTiles(const ProblemFacts &facts, WsTmemPlanAttr plan) {
+  return plan.getPair() && hasWideHeads(facts, plan);
+}
+/// Returns the rows of a CTA's tile.
+inline int64_t getTileRows(const ProblemFacts &facts, WsTmemPlanAttr plan) {
+  return hasHalfTiles(facts, plan) ? kTmemRows / 2 : kTmemRows;
+}
+/// Columns of results of half tiles in a product: those of its widest
+/// instruction. Each CTA has half of these columns of values.
+inline constexpr int64_t kHalfTileColumns = 256;
 /// Returns the blocks of whose scores a tile has columns.
 inline int64_t countScoreSlots(WsTmemPlanAttr plan) {
   return hasOneTile(plan) ? 2 : 1;

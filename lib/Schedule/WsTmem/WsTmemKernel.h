@@ -95,6 +95,10 @@ void fillSlot(const TileWalk &walk, const Ring &ring, Pipe &pipe, Value head,
               Value first, Value column = {}, int64_t columns = 0,
               RowNumbers rows = {});
 
+/// Does the same with the rows' boxes of columns from each of `boxes` on.
+void fillSlot(const TileWalk &walk, const Ring &ring, Pipe &pipe, Value head,
+              Value first, ArrayRef<Value> boxes);
+
 /// The loading thread's end of the channel of numbers of rows, if there is one.
 class RowPipe {
 public:

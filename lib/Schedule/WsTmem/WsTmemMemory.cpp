@@ -21,7 +21,8 @@ static void makeRings(const TileWalk &walk, WsTmemPlanAttr plan,
   };
   int64_t stages = plan.getKvStages(), columns = getSliceColumns(facts, plan);
   RingSpec queries =
-      spec("q", RingRows::Queries, plan.getTiles(), kTmemRows, columns);
+      spec("q", RingRows::Queries, plan.getTiles(), getTileRows(facts, plan),
+           columns);
   queries.together = countKeySlices(facts, plan);
   memory.q = makeRing(walk, queries);
   // Keys and values of 8 bits are loaded into rings of their own.
@@ -99,8 +100,41 @@ BufferType attn::getTensorType(ArrayRef<int64_t> shape, Type elementType) {
                          MemorySpace::Tmem);
 }
 
-static TensorTile makeTensorTile(KernelContext &context, WsTmemPlanAttr plan,
+BufferType attn::getAccumulatorType(MLIRContext *context,
+                                    ArrayRef<int64_t> shape) {
+  int64_t rows = shape[shape.size() - 2];
+  return BufferType::get(
+      context, shape, Float32Type::get(context),
+      TmemLayoutAttr::get(context, rows, /*halves=*/rows < kTmemRows),
+      MemorySpace::Tmem);
+}
+
+/// Makes the scores of half tiles, and their probabilities in shared memory.
+static void makeHalfTile(const AttentionTile &attention, WsTmemPlanAttr plan,
+                         TensorTile &tile) {
+  ImplicitLocOpBuilder &b = attention.b;
+  MLIRContext *context = b.getContext();
+  int64_t rows = attention.blockM, keys = plan.getBlockN();
+  int64_t slots = countScoreSlots(plan);
+  tile.scoreType = getAccumulatorType(context, {rows, keys});
+  tile.scoreRing = TmemAllocOp::create(
+      b, getAccumulatorType(context, {slots, rows, keys}),
+      b.getStringAttr("s0"), /*column=*/IntegerAttr(), /*fields=*/ArrayAttr());
+  // Spans of a swizzle are the halves.
+  auto swizzled = SwizzledLayoutAttr::get(context, kTensorSliceBytes);
+  auto makeType = [&](ArrayRef<int64_t> shape) {
+    return BufferType::get(context, shape, attention.facts.elementType,
+                           swizzled, MemorySpace::Shared);
+  };
+  tile.probabilities = attention.alloc("p0", makeType({rows, keys}));
+  tile.probabilityHalves = ReinterpretOp::create(
+      b, makeType({2, rows, keys / 2}), tile.probabilities);
+}
+
+static TensorTile makeTensorTile(const AttentionTile &attention,
+                                 WsTmemPlanAttr plan,
                                  const WsTmemMemory &memory, int64_t number) {
+  KernelContext &context = attention.context;
   ImplicitLocOpBuilder &b = context.b;
   MLIRContext *mlir = b.getContext();
   const ProblemFacts &facts = context.facts;
@@ -114,7 +148,9 @@ static TensorTile makeTensorTile(KernelContext &context, WsTmemPlanAttr plan,
     return TmemAllocOp::create(b, type, b.getStringAttr(name + suffix),
                                /*column=*/IntegerAttr(), fields);
   };
-  if (plan.getPBeside()) {
+  if (hasHalfTiles(facts, plan)) {
+    makeHalfTile(attention, plan, tile);
+  } else if (plan.getPBeside()) {
     tile.scores = alloc("s", scores, ArrayAttr());
     tile.probabilities = alloc("p", narrow, ArrayAttr());
   } else {
@@ -136,8 +172,8 @@ static TensorTile makeTensorTile(KernelContext &context, WsTmemPlanAttr plan,
   }
   tile.results =
       alloc("o",
-            getTensorType({kTmemRows, getResultTensorColumns(facts, plan)},
-                          b.getF32Type()),
+            getAccumulatorType(mlir, {getTileRows(facts, plan),
+                                      getResultTensorColumns(facts, plan)}),
             ArrayAttr());
   std::pair<Role, SignalKind> multiplier = {kMultiplier, SignalKind::Commit};
   std::pair<Role, SignalKind> softmax = {kSoftmaxes[number],
@@ -170,22 +206,26 @@ Value attn::sliceTensor(ImplicitLocOpBuilder &b, Value buffer, int64_t first,
   auto type = cast<BufferType>(buffer.getType());
   if (type.getShape()[1] == columns)
     return buffer;
-  return TmemSliceOp::create(
-      b, getTensorType({kTmemRows, columns}, type.getElementType()), buffer,
-      first);
+  auto part =
+      BufferType::get(b.getContext(), {type.getShape()[0], columns},
+                      type.getElementType(), type.getLayout(), type.getSpace());
+  return TmemSliceOp::create(b, part, buffer, first);
 }
 
 Value attn::loadTensor(const AttentionTile &tile, Value buffer, int64_t first,
                        int64_t columns) {
   ImplicitLocOpBuilder &b = tile.b;
   MLIRContext *mlir = b.getContext();
-  auto layout = TmemRegsLayoutAttr::get(mlir, TmemShape::S32x32b, {4, 1});
-  auto type =
-      InFlightType::get(mlir, {kTmemRows, columns}, b.getF32Type(), layout);
+  int64_t rows = cast<BufferType>(buffer.getType()).getShape()[0];
+  // Two warps have the columns of 32 rows of half tiles.
+  auto layout = TmemRegsLayoutAttr::get(
+      mlir, TmemShape::S32x32b,
+      rows < kTmemRows ? ArrayRef<int64_t>({2, 2}) : ArrayRef<int64_t>({4, 1}));
+  auto type = InFlightType::get(mlir, {rows, columns}, b.getF32Type(), layout);
   auto op = TmemLoadOp::create(b, type, /*row_values=*/Type(),
                                sliceTensor(b, buffer, first, columns),
                                /*reduce=*/ReduceKindAttr());
-  Type ready = tile.f32Tile({kTmemRows, columns});
+  Type ready = tile.f32Tile({rows, columns});
   auto wait = TmemWaitOp::create(b, TypeRange(ready), op.getResult());
   return wait.getResults().front();
 }
@@ -193,12 +233,15 @@ Value attn::loadTensor(const AttentionTile &tile, Value buffer, int64_t first,
 Value TensorTile::getScores(ImplicitLocOpBuilder &b, const Slot &slot) const {
   if (!scoreRing)
     return scores;
-  return TmemFieldOp::create(b, scoreType, slot.in(scoreRing, scoreType), "s");
+  Value both = slot.in(scoreRing, scoreType);
+  if (probabilityHalves)
+    return both;
+  return TmemFieldOp::create(b, scoreType, both, "s");
 }
 
 Value TensorTile::getProbabilities(ImplicitLocOpBuilder &b,
                                    const Slot &slot) const {
-  if (!scoreRing)
+  if (!scoreRing || probabilityHalves)
     return probabilities;
   return TmemFieldOp::create(b, probabilityType, slot.in(scoreRing, scoreType),
                              "p");
@@ -214,15 +257,15 @@ static void makeHandOver(const AttentionTile &tile, WsTmemMemory &memory) {
   memory.factorChannel = makeChannel(
       b, "factor", /*stages=*/1, {{kSoftmaxes[0], SignalKind::Arrive}, storer});
   memory.factors =
-      tile.alloc("factor", tile.bufferType({kTmemRows}, b.getF32Type()));
+      tile.alloc("factor", tile.bufferType({tile.blockM}, b.getF32Type()));
   if (tile.facts.initLse)
     memory.initWeights =
-        tile.alloc("weight", tile.bufferType({kTmemRows}, b.getF32Type()));
+        tile.alloc("weight", tile.bufferType({tile.blockM}, b.getF32Type()));
 }
 
 TilePlan attn::getTilePlan(const ProblemFacts &facts, WsTmemPlanAttr plan) {
-  TilePlan tiles = {kTmemRows, plan.getBlockN(), plan.getOrder(),
-                    plan.getGroupHeads()};
+  TilePlan tiles = {getTileRows(facts, plan), plan.getBlockN(),
+                    plan.getOrder(), plan.getGroupHeads()};
   tiles.cluster = countClusterCTAs(plan);
   tiles.ctasPerTile = plan.getValueCtas();
   tiles.isPair = plan.getPair();
@@ -262,7 +305,7 @@ WsTmemMemory attn::makeMemory(const TileWalk &walk, WsTmemPlanAttr plan) {
   memory.parts = listParts(walk.tile.facts, plan);
   makeRings(walk, plan, memory);
   for (int64_t number = 0; number < plan.getTiles(); ++number)
-    memory.tiles.push_back(makeTensorTile(walk.context, plan, memory, number));
+    memory.tiles.push_back(makeTensorTile(walk.tile, plan, memory, number));
   if (hasOneTile(plan))
     makeHandOver(walk.tile, memory);
   if (gathersKeys(walk.tile.facts)) {

@@ -77,6 +77,9 @@ struct TensorTile {
   /// and one for probabilities; else null, and the views above are of all.
   Value scoreRing;
   BufferType scoreType, probabilityType;
+  /// Probabilities in shared memory as two halves of a block's keys, which the
+  /// multiplying thread reads; else null. The view above is of all.
+  Value probabilityHalves;
   /// Whose turn it is with the queries' memory where results take it, the
   /// loader's or the softmax's; else null.
   Value queryChannel;
@@ -122,6 +125,8 @@ WsTmemMemory makeMemory(const TileWalk &walk, WsTmemPlanAttr plan);
 
 /// Returns the type of a buffer in tensor memory.
 BufferType getTensorType(ArrayRef<int64_t> shape, Type elementType);
+/// Returns that of scores or results, of half tiles if there are 64 rows.
+BufferType getAccumulatorType(MLIRContext *context, ArrayRef<int64_t> shape);
 
 /// Returns `columns` columns of a buffer in tensor memory from `first` on.
 Value sliceTensor(ImplicitLocOpBuilder &b, Value buffer, int64_t first,

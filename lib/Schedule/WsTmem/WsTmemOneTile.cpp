@@ -36,9 +36,11 @@ static void loadQueries(WsTmemKernel &shared, Slot all) {
     // Rotated columns in a tensor of their own come after those of the values.
     int64_t first = i * columns;
     bool isApart = memory.qRope.map && first >= values;
-    startLoad(shared.walk, isApart ? memory.qRope : memory.q,
-              getQuerySlice(shared, shared.context.i32(i)), all.getToken(),
-              shared.tile.at.head, shared.walk.cluster.row,
+    Value slice = narrowSlot(shared.walk,
+                             getQuerySlice(shared, shared.context.i32(i)),
+                             shared.facts.headDim - first);
+    startLoad(shared.walk, isApart ? memory.qRope : memory.q, slice,
+              all.getToken(), shared.tile.at.head, shared.walk.cluster.row,
               shared.context.i32(isApart ? first - values : first));
   }
 }
@@ -77,8 +79,10 @@ void attn::loadSlices(WsTmemKernel &shared) {
   Value ownKeys, ownColumns;
   if (shared.plan.getPair()) {
     ownKeys = getOwnHalf(shared, getOwnKeys(shared.plan));
-    ownColumns =
-        getOwnHalf(shared, getOwnValueColumns(shared.facts, shared.plan));
+    ownColumns = getOwnHalf(
+        shared, hasHalfTiles(shared.facts, shared.plan)
+                    ? kHalvedColumns / 2
+                    : getOwnValueColumns(shared.facts, shared.plan));
   } else if (shared.dividesResults()) {
     ownColumns =
         getOwnHalf(shared, getOwnResultColumns(shared.facts, shared.plan));
@@ -91,20 +95,44 @@ void attn::loadSlices(WsTmemKernel &shared) {
     Value first = shared.getFirstKey(trip);
     if (ownKeys)
       first = arith::AddIOp::create(b, first, ownKeys);
-    int64_t all = slices * columns,
+    // Slots of one span are filled whole, beyond the last column, too.
+    int64_t all = hasHalfTiles(shared.facts, shared.plan)
+                      ? shared.facts.headDim
+                      : slices * columns,
             apart = memory.kRope.map ? shared.facts.valueDim : all;
     numbers.take(b, [&](Value rows) {
       auto fill = [&](const Ring &ring, int64_t count) {
-        forSlots(shared, 0, count, columns, [&](Value column) {
+        int64_t whole = llvm::alignDown(count, columns);
+        forSlots(shared, 0, whole, columns, [&](Value column) {
           fillSlot(walk, ring, kv.keys(), tile.at.kvHead, first, column,
                    /*columns=*/0, {rows, zero});
         });
+        if (whole < count)
+          fillSlot(walk, ring, kv.keys(), tile.at.kvHead, first,
+                   shared.context.i32(whole), count - whole, {rows, zero});
       };
       fill(k, apart);
       fill(memory.kRope, all - apart);
     });
   };
+  // Of each product's columns a CTA has a box of each two.
+  auto loadHalves = [&](Value trip) {
+    Value first = shared.getFirstKey(trip);
+    for (int64_t row = 0; row < shared.plan.getBlockN(); row += partKeys)
+      for (int64_t column = 0; column < shared.facts.valueDim;
+           column += kHalfTileColumns) {
+        Value box = arith::AddIOp::create(b, ownColumns,
+                                          shared.context.i32(column));
+        Value other = arith::AddIOp::create(
+            b, box, shared.context.i32(kHalvedColumns));
+        Value key =
+            arith::AddIOp::create(b, first, shared.context.i32(row));
+        fillSlot(walk, v, kv.values(), tile.at.kvHead, key, {box, other});
+      }
+  };
   auto loadValues = [&](Value trip) {
+    if (hasHalfTiles(shared.facts, shared.plan))
+      return loadHalves(trip);
     Value first = shared.getFirstKey(trip);
     numbers.take(b, [&](Value rows) {
       forSlots(shared, 0, shared.plan.getBlockN(), partKeys, [&](Value row) {
@@ -179,6 +207,34 @@ static void forSlices(WsTmemKernel &shared,
          i + 1 == slices ? lastDepth : columns);
 }
 
+/// Starts the products of the probabilities of half tiles and the values of a
+/// block, which are added to the results if `adds` is true. Each slot has the
+/// values of half of the keys, and half of the columns of a product.
+static void multiplyHalves(WsTmemKernel &shared, Pipe &values, Value adds) {
+  ImplicitLocOpBuilder &b = shared.b;
+  const TensorTile &tile = shared.memory.tiles.front();
+  auto halves = cast<BufferType>(tile.probabilityHalves.getType());
+  auto half = BufferType::get(b.getContext(), halves.getShape().drop_front(),
+                              halves.getElementType(), halves.getLayout(),
+                              halves.getSpace());
+  for (int64_t i = 0; i < 2; ++i) {
+    Value some = SlotOp::create(b, half, tile.probabilityHalves,
+                                shared.context.i32(i),
+                                /*distance=*/IntegerAttr());
+    for (int64_t column = 0; column < shared.facts.valueDim;
+         column += kHalfTileColumns) {
+      Slot slot = values.take();
+      Value results = sliceTensor(b, tile.results, column, kHalfTileColumns);
+      Tcgen05MmaOp::create(b, some, shared.memory.v.at(slot), results,
+                           i == 0 ? adds
+                                  : arith::ConstantIntOp::create(b, 1, 1),
+                           /*depth=*/IntegerAttr(), /*first=*/IntegerAttr(),
+                           /*pair=*/true);
+      slot.release();
+    }
+  }
+}
+
 /// Starts the product of the probabilities of the keys from `first` on and a
 /// slot of their values, which is added to the results if `adds` is true.
 static void multiplyPart(WsTmemKernel &shared, int64_t first, Slot values,
@@ -227,6 +283,12 @@ void attn::multiplySlices(WsTmemKernel &shared) {
       slot = scores.acquire(part);
       if (part.first == 0)
         sum = results.take();
+      if (tile.probabilityHalves) {
+        multiplyHalves(shared, kv.values(),
+                       arith::CmpIOp::create(b, arith::CmpIPredicate::ne, trip,
+                                             zero));
+        continue;
+      }
       for (int64_t row = part.first; row < part.first + part.count;
            row += partKeys) {
         Slot values = kv.values().take();
@@ -324,7 +386,7 @@ void attn::storeResults(WsTmemKernel &shared) {
   shared.forTiles(/*number=*/0, [&] {
     Slot rows = factors.take();
     auto load = [&](Value buffer) -> Value {
-      return LocalLoadOp::create(b, tile.f32Tile({kTmemRows}), buffer);
+      return LocalLoadOp::create(b, tile.f32Tile({tile.blockM}), buffer);
     };
     Value factor = load(memory.factors), weight;
     if (memory.initWeights)
@@ -345,7 +407,7 @@ void attn::storeResults(WsTmemKernel &shared) {
         },
         [&] {
           forColumns(factor, weight, [&](int64_t, int64_t count) -> Value {
-            return tile.splat(tile.f32Tile({kTmemRows, count}), 0);
+            return tile.splat(tile.f32Tile({tile.blockM, count}), 0);
           });
         });
   });

@@ -29,6 +29,9 @@ static StringRef getName() { return WsTmemPlanAttr::getSyntax().schedule; }
 static constexpr int64_t kMostTmemColumns = 640;
 
 int64_t attn::getSliceColumns(const ProblemFacts &facts, WsTmemPlanAttr plan) {
+  // As many as half of the columns of a product with values.
+  if (hasHalfTiles(facts, plan))
+    return kHalfTileColumns / 2;
   return hasOneTile(plan)
              ? kTensorSliceBytes * 8 / facts.elementType.getIntOrFloatBitWidth()
              : getKeyColumns(facts);
@@ -51,6 +54,8 @@ int64_t attn::countThreads(const ProblemFacts &facts, WsTmemPlanAttr plan) {
 int64_t attn::getPartKeys(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   if (!hasOneTile(plan))
     return plan.getBlockN();
+  if (hasHalfTiles(facts, plan))
+    return getOwnKeys(plan);
   // As many as fill a slot of keys.
   if (hasWideHeads(facts, plan))
     return plan.getBlockN() * getSliceColumns(facts, plan) /
@@ -92,6 +97,8 @@ bool attn::sharesRing(const ProblemFacts &facts, WsTmemPlanAttr plan) {
 
 int64_t attn::getOwnValueColumns(const ProblemFacts &facts,
                                  WsTmemPlanAttr plan) {
+  if (hasHalfTiles(facts, plan))
+    return kHalfTileColumns / 2;
   // Such that slots of values can be as large as those of keys.
   if (hasWideHeads(facts, plan))
     return std::max<int64_t>(
@@ -107,6 +114,8 @@ int64_t attn::getOwnResultColumns(const ProblemFacts &facts,
 
 int64_t attn::getStoredColumns(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   constexpr int64_t most = 32;
+  if (hasHalfTiles(facts, plan))
+    return kHalvedColumns;
   int64_t own = getOwnResultColumns(facts, plan), columns = most;
   // Groups are of one size.
   while (facts.hasPartialScales() && own % columns != 0)
@@ -130,6 +139,11 @@ int64_t attn::getResultTensorColumns(const ProblemFacts &facts,
 ResourceSum attn::getTensorColumns(const ProblemFacts &facts,
                                    WsTmemPlanAttr plan) {
   ResourceSum sum;
+  if (hasHalfTiles(facts, plan)) {
+    sum.add("s", plan.getBlockN() / 2, countScoreSlots(plan));
+    sum.add("o", getResultTensorColumns(facts, plan) / 2);
+    return sum;
+  }
   sum.add("s", plan.getBlockN(), plan.getTiles() * countScoreSlots(plan));
   if (plan.getPBeside())
     sum.add("p", getProbabilityColumns(facts, plan), plan.getTiles());
@@ -153,7 +167,7 @@ int64_t attn::getProbabilityColumns(const ProblemFacts &facts,
 
 int64_t attn::getFrontKeys(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   // With the policy optimistic all probabilities come before one vote.
-  if (!plan.getPParts() || plan.getSoftmax() == SoftmaxPolicy::Optimistic)
+  if (!plan.getPParts() || hasHalfTiles(facts, plan) || plan.getSoftmax() == SoftmaxPolicy::Optimistic)
     return 0;
   // In whole slots of values.
   if (hasOneTile(plan))
@@ -186,8 +200,14 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
   int64_t bytes = facts.elementType.getIntOrFloatBitWidth() / 8;
   ResourceSum sum;
   int64_t tiles = plan.getTiles(), columns = getSliceColumns(facts, plan);
-  sum.add("q", kTmemRows * columns * bytes,
-          tiles * countKeySlices(facts, plan));
+  int64_t rows = getTileRows(facts, plan);
+  sum.add("q", rows * columns * bytes, tiles * countKeySlices(facts, plan));
+  // Probabilities, and numbers of rows that pass between two threads of a
+  // softmax, or of those that store partial results.
+  if (hasHalfTiles(facts, plan)) {
+    sum.add("p", rows * plan.getBlockN() * bytes);
+    sum.add("rows", 2 * 4 * rows, facts.hasPartialScales() ? 2 : 1);
+  }
   int64_t slots = tiles + plan.getKvStages();
   sum.add(sharesRing(facts, plan) ? "kv" : "k",
           getOwnKeys(plan) * columns * bytes, plan.getKvStages());
@@ -228,7 +248,7 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
   }
   sum.add("barriers", 8, 2 * slots + tiles * tileBarriers);
   if (hasOneTile(plan))
-    sum.add("factors", 4, facts.initLse ? 2 * kTmemRows : kTmemRows);
+    sum.add("factors", 4, facts.initLse ? 2 * rows : rows);
   // Each of two warpgroups, what multiplies and what loads, and what loads once
   // more where it reads.
   int64_t roles = (loaderReadsTiles(plan) ? 5 : 4) + (gathers ? 1 : 0) +
@@ -324,20 +344,52 @@ static llvm::Error checkPair(const ProblemFacts &facts, WsTmemPlanAttr plan,
                     facts.valueDim, columns));
 }
 
-/// Refuses wide heads in two tiles or in a pair, values that two CTAs cannot
+/// Refuses what products of M = 128 in a pair do not take.
+static llvm::Error checkHalfTiles(const ProblemFacts &facts,
+                                  WsTmemPlanAttr plan) {
+  auto refuse = [&](const llvm::Twine &what) {
+    return makeUnsupported(
+        getName(), "pair with a head dimension of " + Twine(facts.headDim) +
+                       " and " + what);
+  };
+  if (plan.getValueCtas() != 1)
+    return refuse("value_ctas = " + Twine(plan.getValueCtas()) +
+                  ", expected 1");
+  if (plan.getBlockN() != kHalvedColumns)
+    return refuse("block_n = " + Twine(plan.getBlockN()) + ", expected " +
+                  Twine(kHalvedColumns));
+  if (facts.valueDim % kHalfTileColumns != 0)
+    return refuse("a value dimension of " + Twine(facts.valueDim) +
+                  ", expected a multiple of " + Twine(kHalfTileColumns));
+  if (plan.getPParts())
+    return refuse("p_parts = true, expected false");
+  if (plan.getSoftmax() != SoftmaxPolicy::Threshold &&
+      plan.getSoftmax() != SoftmaxPolicy::Exact)
+    return refuse("the softmax policy '" +
+                  stringifySoftmaxPolicy(plan.getSoftmax()) +
+                  "', expected 'threshold' or 'exact'");
+  return llvm::Error::success();
+}
+
+/// Refuses wide heads in two tiles, values that two CTAs cannot
 /// divide, and blocks whose parts of values are no steps of a product.
 static llvm::Error checkWide(const ProblemFacts &facts, WsTmemPlanAttr plan) {
-  if (facts.headDim > kUsualColumns && (!hasOneTile(plan) || plan.getPair()))
+  if (facts.headDim > kUsualColumns && !hasOneTile(plan))
     return makeUnsupported(
-        getName(), llvm::formatv("a head dimension of {0} with tiles = {1} and "
-                                 "pair = {2}, expected tiles = 1 and pair = "
+        getName(),
+        llvm::formatv("a head dimension of {0} with tiles = {1}, expected 1",
+                      facts.headDim, plan.getTiles()));
+  if (facts.isLatent() && !hasOneTile(plan))
+    return makeUnsupported(getName(), "the latent form ('rope_dim') with two "
+                                      "tiles, expected tiles = 1");
+  if (facts.isLatent() && plan.getPair() && !hasHalfTiles(facts, plan))
+    return makeUnsupported(
+        getName(), llvm::formatv("the latent form ('rope_dim') with a head "
+                                 "dimension of {0} and a pair, expected pair = "
                                  "false",
-                                 facts.headDim, plan.getTiles(),
-                                 plan.getPair() ? "true" : "false"));
-  if (facts.isLatent() && (!hasOneTile(plan) || plan.getPair()))
-    return makeUnsupported(
-        getName(), "the latent form ('rope_dim') with two tiles or a pair, "
-                   "expected tiles = 1 and pair = false");
+                                 facts.headDim));
+  if (hasHalfTiles(facts, plan))
+    return checkHalfTiles(facts, plan);
   int64_t slice = getSliceColumns(facts, plan);
   if ((facts.qRope || facts.kRope) && facts.valueDim % slice != 0)
     return makeUnsupported(
@@ -381,7 +433,8 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
   if (llvm::Error error = checkWide(facts, plan))
     return error;
   if (llvm::Error error = checkBlockLists(
-          facts, countPairCTAs(plan) * plan.getTiles() * kTmemRows,
+          facts,
+          countPairCTAs(plan) * plan.getTiles() * getTileRows(facts, plan),
           plan.getBlockN()))
     return error;
   // A thread has fewer columns at a time than groups may have.

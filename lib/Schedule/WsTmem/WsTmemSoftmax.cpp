@@ -205,7 +205,8 @@ void Softmax::compute() {
       return handOver(final);
     Var results(
         control,
-        shared.tile.splat(shared.tile.f32Tile({kTmemRows, facts.valueDim}), 0));
+        shared.tile.splat(
+            shared.tile.f32Tile({shared.tile.blockM, facts.valueDim}), 0));
     shared.ifBlocks([&] {
       Slot slot = guard().acquire();
       ifOwnBlocks([&] {
@@ -255,7 +256,8 @@ ClusterTile Softmax::getBlocks() {
   if (!plan.getOwnBlocks() && !bounds.lower && !bounds.upper &&
       !shared.facts.hasKeyRange()) {
     bounds = emitBlockBounds(shared.context, shared.tile.getBoundedTiles(),
-                             shared.tile.row, kTmemRows, plan.getBlockN());
+                             shared.tile.row, shared.tile.blockM,
+                             plan.getBlockN());
     if (shared.tile.at.split)
       for (Value *bound :
            {&bounds.begin, &bounds.fullBegin, &bounds.fullEnd, &bounds.end})
@@ -321,10 +323,10 @@ void Softmax::forBlocks(function_ref<void(Value)> body) {
 
 Rows Softmax::makeRows() {
   Value m = emitInitialState(shared.tile, /*bets=*/betsOnSums()).m;
-  // A thread adds up its row by itself.
+  // A thread adds up its row, or its half of it, by itself.
   MLIRContext *mlir = b.getContext();
   auto sums = RankedTensorType::get(
-      {kTmemRows, 1}, b.getF32Type(),
+      {shared.tile.blockM, hasHalfTiles(facts, plan) ? 2 : 1}, b.getF32Type(),
       PartialLayoutAttr::get(mlir, AutoLayoutAttr::get(mlir)));
   Rows rows = {
       {control, m}, {control, shared.tile.splat(sums, 0)}, std::nullopt};
@@ -369,7 +371,9 @@ std::pair<Value, Value> Softmax::softmax(Value scale, Value key, Value s,
 
 Value Softmax::narrow(Value p) {
   return arith::TruncFOp::create(
-      b, shared.tile.tileType({kTmemRows, plan.getBlockN()}, facts.elementType),
+      b,
+      shared.tile.tileType({shared.tile.blockM, plan.getBlockN()},
+                           facts.elementType),
       p);
 }
 
@@ -384,13 +388,16 @@ Value Softmax::hasBlockBefore(Value key) {
 }
 
 void Softmax::rescale(Value factor, Value key, Value standing) {
-  RankedTensorType rows = shared.tile.f32Tile({kTmemRows});
+  RankedTensorType rows = shared.tile.f32Tile({shared.tile.blockM});
   Value changed = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, factor,
                                         shared.tile.splat(rows, 1));
   auto multiply = [&] {
     int64_t columns = getOwnResultColumns(facts, plan);
-    for (int64_t first = 0; first < columns; first += kRescaledColumns) {
-      int64_t count = std::min(kRescaledColumns, columns - first);
+    // A thread has half of the columns of half tiles.
+    int64_t most =
+        hasHalfTiles(facts, plan) ? kHalvedColumns : kRescaledColumns;
+    for (int64_t first = 0; first < columns; first += most) {
+      int64_t count = std::min(most, columns - first);
       Value part = loadTensor(shared.tile, tile.results, first, count);
       Value spread = BroadcastOp::create(b, part.getType(), factor);
       TmemStoreOp::create(b, arith::MulFOp::create(b, part, spread),
@@ -449,6 +456,10 @@ Value Softmax::cut(Value p, const KeyPart &columns) {
 
 void Softmax::storeProbabilities(Value p, const Slot &slot,
                                  const KeyPart &columns) {
+  if (tile.probabilityHalves) {
+    LocalStoreOp::create(b, p, tile.probabilities);
+    return;
+  }
   TmemStoreOp::create(b, p,
                       sliceTensor(b, tile.getProbabilities(b, slot),
                                   columns.first, columns.count));

@@ -170,13 +170,36 @@ FailureOr<TmemShape> attn::parseTmemShape(AsmParser &parser) {
   return failure();
 }
 
-LogicalResult TmemRegsLayoutAttr::verify(EmitErrorFn emitError, TmemShape,
+/// Whether two warps have the rows' first halves of columns, and two the others.
+static bool hasHalves(TmemRegsLayoutAttr layout) {
+  return layout.getWarps()[1] != 1;
+}
+
+LogicalResult TmemRegsLayoutAttr::verify(EmitErrorFn emitError, TmemShape shape,
                                          ArrayRef<int64_t> warps) {
+  if (warps == ArrayRef<int64_t>({kWarpgroupWarps / 2, 2})) {
+    if (shape == TmemShape::S32x32b)
+      return success();
+    return emitError() << "expected shape_32x32b with warps = [2, 2], got "
+                          "shape_"
+                       << stringifyTmemShape(shape);
+  }
   if (warps != ArrayRef<int64_t>({kWarpgroupWarps, 1}))
-    return emitError() << "expected warps = [4, 1], which reach all lanes of "
-                          "tensor memory, got ["
+    return emitError() << "expected warps = [4, 1] or [2, 2], which reach all "
+                          "lanes of tensor memory, got ["
                        << warps << "]";
   return success();
+}
+
+/// Returns the registers of a tile of TMEM loads.
+static llvm::Expected<TileLayout> getRegisters(TmemRegsLayoutAttr layout,
+                                               int64_t rows, int64_t columns) {
+  if (!hasHalves(layout))
+    return tmemRegisters(layout.getShape(), rows, columns);
+  if (rows != kTmemLanes / 2)
+    return makeError("expected " + Twine(kTmemLanes / 2) +
+                     " rows in halves, got " + Twine(rows));
+  return tmemHalfRegisters(columns);
 }
 
 llvm::Expected<TileLayout>
@@ -185,7 +208,7 @@ TmemRegsLayoutAttr::toTileLayout(ArrayRef<int64_t> shape, unsigned) const {
     return makeError("expected a tile of rank 2 for #attn.tmem_regs, got "
                      "rank " +
                      Twine(shape.size()));
-  return tmemRegisters(getShape(), shape[0], shape[1]);
+  return getRegisters(*this, shape[0], shape[1]);
 }
 
 LogicalResult TmemRegsLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape,
@@ -249,7 +272,8 @@ LogicalResult SliceLayoutAttr::verify(EmitErrorFn emitError, int64_t dim,
 static llvm::Expected<TileLayout> getLeastTile(TmemRegsLayoutAttr layout,
                                                int64_t rows) {
   constexpr int64_t columnsOfEachShape = 8;
-  return tmemRegisters(layout.getShape(), rows, columnsOfEachShape);
+  return getRegisters(layout, rows,
+                      hasHalves(layout) ? kHalvedColumns : columnsOfEachShape);
 }
 
 llvm::Expected<TileLayout>
@@ -260,6 +284,8 @@ SliceLayoutAttr::toTileLayout(ArrayRef<int64_t> shape, unsigned) const {
   if (auto regs = dyn_cast<TmemRegsLayoutAttr>(getParent())) {
     auto parent = getDim() == 1
                       ? getLeastTile(regs, shape[0])
+                  : hasHalves(regs)
+                      ? tmemHalfRegisters(shape[0])
                       : tmemRegisters(regs.getShape(), kTmemLanes, shape[0]);
     if (!parent)
       return parent.takeError();
@@ -291,13 +317,14 @@ LogicalResult PartialLayoutAttr::verify(EmitErrorFn emitError,
 }
 
 /// Partial sums beside the registers of TMEM loads: rows as there, and one
-/// column for each lane that shares a row.
+/// column for each thread that shares a row.
 static llvm::Expected<TileLayout> getPartialTile(TmemRegsLayoutAttr layout,
                                                  ArrayRef<int64_t> shape) {
   auto tile = getLeastTile(layout, shape[0]);
   if (!tile)
     return tile.takeError();
-  unsigned ownerBits = tile->laneBitsAlong(1).size();
+  unsigned ownerBits =
+      tile->laneBitsAlong(1).size() + tile->warpBitsAlong(1).size();
   if (shape[1] != int64_t(1) << ownerBits)
     return makeError("expected " + Twine(1 << ownerBits) +
                      " columns, one for each owner of a row, got " +
@@ -317,8 +344,11 @@ static llvm::Expected<TileLayout> getPartialTile(TmemRegsLayoutAttr layout,
     lanes.push_back({row, row == 0 ? column : 0});
     column *= row == 0 ? 2 : 1;
   }
-  for (unsigned bit = 0; bit < tile->warpBits(); ++bit)
-    warps.push_back({tile->warpBasis(bit)[0], 0});
+  for (unsigned bit = 0; bit < tile->warpBits(); ++bit) {
+    int64_t row = tile->warpBasis(bit)[0];
+    warps.push_back({row, row == 0 ? column : 0});
+    column *= row == 0 ? 2 : 1;
+  }
   if (auto error = unit->addAxis(kRegisterAxis, registers))
     return std::move(error);
   if (auto error = unit->addAxis(kLaneAxis, lanes))

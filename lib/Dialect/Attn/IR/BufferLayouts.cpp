@@ -69,9 +69,12 @@ TransposedLayoutAttr::toSharedLayout(ArrayRef<int64_t> shape,
   return inner->transposed();
 }
 
-LogicalResult TmemLayoutAttr::verify(EmitErrorFn emitError, int64_t m) {
+LogicalResult TmemLayoutAttr::verify(EmitErrorFn emitError, int64_t m,
+                                     bool halves) {
   if (m != 64 && m != 128)
     return emitError() << "expected m = 64 or m = 128, got " << m;
+  if (halves && m != 64)
+    return emitError() << "expected m = 64 with halves, got " << m;
   return success();
 }
 
@@ -83,7 +86,12 @@ TmemLayoutAttr::toTensorMemoryLayout(ArrayRef<int64_t> shape,
                      " rows of one or more columns for #attn.tmem, got " +
                      Twine(shape[0]) + " x " +
                      Twine(shape.size() == 2 ? shape[1] : 1));
-  auto layout = TensorMemoryLayout::get(shape[0], shape[1], elementBits);
+  if (getHalves() && elementBits != 32)
+    return makeError("expected elements of 32 bits in halves, got " +
+                     Twine(elementBits));
+  auto layout = getHalves()
+                    ? TensorMemoryLayout::getHalves(shape[1])
+                    : TensorMemoryLayout::get(shape[0], shape[1], elementBits);
   if (layout && layout->columns() > kTmemColumns)
     return makeError("expected at most " + Twine(kTmemColumns) +
                      " columns of 32 bits in tensor memory, got " +

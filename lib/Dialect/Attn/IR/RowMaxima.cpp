@@ -12,7 +12,7 @@ static bool canReduce(TmemLoadOp load) {
   int64_t columns = type.getShape().back();
   return !load.getReduce() && layout &&
          layout.getShape() == TmemShape::S32x32b &&
-         type.getElementType().isF32() && columns >= 2 && columns <= 128 &&
+         layout.getWarps()[1] == 1 && type.getElementType().isF32() && columns >= 2 && columns <= 128 &&
          llvm::isPowerOf2_64(columns);
 }
 

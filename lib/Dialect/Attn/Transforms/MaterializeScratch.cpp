@@ -35,12 +35,32 @@ struct AttnMaterializeScratchPass
 
   LogicalResult materialize(gpu::GPUFuncOp kernel);
   LogicalResult materialize(gpu::GPUFuncOp kernel, ConvertLayoutOp op);
-  LogicalResult check(ReduceOp op);
+  LogicalResult materialize(gpu::GPUFuncOp kernel, ReduceOp op);
+  /// Returns the buffer by which reductions of the partition of `user` pass.
+  Value getRows(gpu::GPUFuncOp kernel, Operation *user, BufferType type);
+
+private:
+  /// Those of each partition, or of a kernel without.
+  llvm::DenseMap<std::pair<Region *, Type>, Value> rowsOf;
 };
 } // namespace
 
 static RankedTensorType tileType(Value value) {
   return cast<RankedTensorType>(value.getType());
+}
+
+/// Reduces two values of each row to one.
+static Value combine(OpBuilder &builder, Location loc, ReduceKind kind,
+                     Value lhs, Value rhs) {
+  switch (kind) {
+  case ReduceKind::Add:
+    return arith::AddFOp::create(builder, loc, lhs, rhs);
+  case ReduceKind::Max:
+    return arith::MaxNumFOp::create(builder, loc, lhs, rhs);
+  case ReduceKind::Maximum:
+    return arith::MaximumFOp::create(builder, loc, lhs, rhs);
+  }
+  llvm_unreachable("covered switch");
 }
 
 /// The span of the rows in which a tile is exchanged: the plan's for elements
@@ -99,8 +119,22 @@ LogicalResult AttnMaterializeScratchPass::materialize(gpu::GPUFuncOp kernel,
   return success();
 }
 
-/// Without `partial` a row's columns have to be in one warp.
-LogicalResult AttnMaterializeScratchPass::check(ReduceOp op) {
+Value AttnMaterializeScratchPass::getRows(gpu::GPUFuncOp kernel,
+                                          Operation *user, BufferType type) {
+  auto [partitions, index] = getPartition(user);
+  Region &home = partitions ? partitions->getRegion(index) : kernel.getBody();
+  Value &rows = rowsOf[{&home, type}];
+  if (!rows) {
+    OpBuilder builder = OpBuilder::atBlockBegin(&home.front());
+    rows = AllocOp::create(builder, user->getLoc(), type,
+                           builder.getStringAttr("rows"), IntegerAttr(),
+                           StringAttr());
+  }
+  return rows;
+}
+
+LogicalResult AttnMaterializeScratchPass::materialize(gpu::GPUFuncOp kernel,
+                                                      ReduceOp op) {
   if (op.getPartial())
     return success();
   RankedTensorType type = tileType(op.getSource());
@@ -110,13 +144,59 @@ LogicalResult AttnMaterializeScratchPass::check(ReduceOp op) {
            << llvm::toString(layout.takeError());
   if (layout->warpBitsAlong(1).empty())
     return success();
-  return op.emitOpError("expected the columns of a row in one warp, got ")
-         << (1 << layout->warpBitsAlong(1).size()) << " warps in " << type;
+  // Where no other lanes have columns each warp has one value of a row.
+  int64_t warps = int64_t(1) << layout->warpBitsAlong(1).size();
+  auto slice = dyn_cast<SliceLayoutAttr>(tileType(op).getEncoding());
+  if (!slice || !layout->laneBitsAlong(1).empty())
+    return op.emitOpError("expected the columns of a row in one warp, got ")
+           << warps << " warps in " << type;
+
+  OpBuilder builder(op);
+  Location loc = op.getLoc();
+  int64_t rows = type.getShape()[0];
+  auto partial = RankedTensorType::get(
+      {rows, warps}, type.getElementType(),
+      PartialLayoutAttr::get(&getContext(), slice.getParent()));
+  Value own = op.getSource();
+  if (own.getType() != partial)
+    own = ReduceOp::create(builder, loc, partial, op.getKind(), own,
+                           /*partial=*/true);
+  Attribute plain = RowLayoutAttr::get(&getContext());
+  auto makeType = [&](ArrayRef<int64_t> shape, Attribute memory) {
+    return BufferType::get(&getContext(), shape, type.getElementType(), memory,
+                           MemorySpace::Shared);
+  };
+  // The rows' values of each warp lie together.
+  BufferType all = makeType({warps, 1, rows}, plain);
+  Value buffer = getRows(kernel, op, all);
+  Value turned = ReinterpretOp::create(
+      builder, loc,
+      makeType({rows, warps}, TransposedLayoutAttr::get(&getContext(), plain)),
+      buffer);
+  LocalStoreOp::create(builder, loc, own, turned);
+  Value result;
+  for (int64_t warp = 0; warp < warps; ++warp) {
+    Value index = arith::ConstantIntOp::create(builder, loc, warp, 32);
+    Value slot = SlotOp::create(builder, loc, makeType({1, rows}, plain),
+                                buffer, index, /*distance=*/IntegerAttr());
+    slot = ReinterpretOp::create(builder, loc, makeType({rows}, plain), slot);
+    Value part = LocalLoadOp::create(builder, loc, op.getType(), slot);
+    result = result ? combine(builder, loc, op.getKind(), result, part) : part;
+  }
+  remark::passed(loc, remark::RemarkOpts::name("reduction")
+                          .category("attn.materialize-scratch")
+                          .function(kernel.getName()))
+      << remark::add("a reduction passes through shared memory")
+      << remark::metric("bytes", llvm::cantFail(all.getSlotBytes()) * warps);
+  op.replaceAllUsesWith(result);
+  op.erase();
+  return success();
 }
 
 LogicalResult AttnMaterializeScratchPass::materialize(gpu::GPUFuncOp kernel) {
   SmallVector<ConvertLayoutOp> conversions;
   SmallVector<ReduceOp> reductions;
+  rowsOf.clear();
   kernel.walk([&](Operation *op) {
     if (auto conversion = dyn_cast<ConvertLayoutOp>(op))
       conversions.push_back(conversion);
@@ -127,7 +207,7 @@ LogicalResult AttnMaterializeScratchPass::materialize(gpu::GPUFuncOp kernel) {
     if (failed(materialize(kernel, op)))
       return failure();
   for (ReduceOp op : reductions)
-    if (failed(check(op)))
+    if (failed(materialize(kernel, op)))
       return failure();
   return success();
 }

@@ -291,7 +291,8 @@ def Attn_TmemRegsLayoutAttr : Attn_TileLayoutAttr<"TmemRegsLayout", "tmem_regs">
     `shape_16x256b` and 64 rows the layout is that of `#attn.mma`.
 
     `warps` is the grid of warps over (rows, columns). Only four warps reach all
-    lanes of tensor memory, so it is [4, 1].
+    lanes of tensor memory, so it is [4, 1]; or, with `shape_32x32b`, [2, 2] for 64
+    rows in halves (`#attn.tmem`): two threads have 64 of each 128 elements of a row.
 
     Example: `tensor<128x64xf32, #attn.tmem_regs<shape_32x32b, warps = [4, 1]>>` has
     64 registers a thread.
@@ -477,10 +478,19 @@ def Attn_TmemLayoutAttr
     column each; those of 16 bits are packed, two neighbours in a column, as operand
     `a` is.
 
-    Example: `!attn.buffer<128x128xf16, #attn.tmem<m = 128>, tmem>` has 64 columns.
+    With `halves` a slot has the 64 rows that a CTA has of an accumulator of M = 128
+    of a pair. Of each 128 elements of a row the first 64 are in lane r, and the
+    others in lane `64 + r` of the same columns.
+
+    Examples: `!attn.buffer<128x128xf16, #attn.tmem<m = 128>, tmem>` has 64 columns,
+    and so has `!attn.buffer<64x128xf32, #attn.tmem<m = 64, halves = true>, tmem>`.
   }];
-  let parameters = (ins "int64_t":$m);
-  let assemblyFormat = "`<` `m` `=` $m `>`";
+  let parameters = (ins "int64_t":$m,
+    DefaultValuedParameter<"bool", "false">:$halves);
+  let assemblyFormat = "`<` `m` `=` $m (`,` struct($halves)^)? `>`";
+  let builders = [AttrBuilder<(ins "int64_t":$m), [{
+    return $_get($_ctxt, m, /*halves=*/false);
+  }]>];
   let genVerifyDecl = 1;
 }
 

@@ -288,7 +288,10 @@ def AttnMaterializeScratchPass : Pass<"attn-materialize-scratch", "::mlir::gpu::
     `attn.shared_closed`, and `attn-insert-fences` refuses buffers without an
     offset in a kernel whose shared memory is laid out.
 
-    A full reduction of rows whose columns lie in several warps is an error.
+    A full reduction of rows of which two warps have halves of the columns
+    (`#attn.tmem_regs` with warps [2, 2]) passes through memory as well: each warp
+    stores what it has of a row, and reads both. One `attn.alloc` serves all
+    reductions of a partition. With other layouts such a reduction is an error.
 
     Example: test/doc/attn-materialize-scratch.mlir
   }];

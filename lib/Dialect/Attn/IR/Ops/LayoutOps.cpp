@@ -290,6 +290,9 @@ void TmemWaitOp::getLayoutAnchors(MmaLayoutAttr,
 
 /// The layout that a store wants where nothing else fixes one.
 static Attribute getStoreLayout(TmemStoreOp op) {
+  if (cast<TmemLayoutAttr>(op.getDest().getType().getLayout()).getHalves())
+    return TmemRegsLayoutAttr::get(op.getContext(), TmemShape::S32x32b,
+                                   {kWarpgroupWarps / 2, 2});
   bool wide = op.getDest().getType().getShape()[0] == kTmemLanes;
   return TmemRegsLayoutAttr::get(
       op.getContext(), wide ? TmemShape::S32x32b : TmemShape::S16x256b,

@@ -30,6 +30,18 @@ LogicalResult Tcgen05MmaOp::verify() {
       return emitOpError("expected a buffer in tensor memory with its layout, "
                          "got ")
              << buffer;
+  bool isHalved = cast<TmemLayoutAttr>(d.getLayout()).getHalves();
+  bool hasFewRows = getPair() && d.getShape()[0] < kTmemLanes;
+  if (isHalved != hasFewRows)
+    return emitOpError("expected an accumulator ")
+           << (hasFewRows ? "in halves for 64 rows in each CTA of a pair"
+                          : "without halves but for 64 rows in each CTA of a "
+                            "pair")
+           << ", got " << d;
+  if (isHalved && a.isTmem())
+    return emitOpError("expected 'a' in shared memory for 64 rows in each CTA "
+                       "of a pair, got ")
+           << a;
   int64_t start = getStart();
   if (start < 0 || start % getDepthStep() != 0)
     return emitOpError("expected 'first' to be a multiple of ")

@@ -142,6 +142,11 @@ LogicalResult TmemSliceOp::verify() {
     return emitOpError("expected a view that starts at a column of 32 bits, a "
                        "multiple of ")
            << packed << " elements, got " << first;
+  bool isHalved = cast<TmemLayoutAttr>(source.getLayout()).getHalves();
+  if (isHalved && first % kHalvedColumns != 0)
+    return emitOpError("expected a view of a buffer in halves that starts at a "
+                       "multiple of ")
+           << kHalvedColumns << " columns, got " << first;
   return success();
 }
 

@@ -120,11 +120,10 @@ LogicalResult PartitionLowering::lower(TmemFieldOp op) {
 
 template <>
 LogicalResult PartitionLowering::lower(TmemSliceOp op) {
-  BufferType type = op.getType();
-  int64_t packed = 32 / type.getElementType().getIntOrFloatBitWidth();
-  return lowerTmemView(op, op.getSource(), type,
+  auto layout = llvm::cantFail(getTensorMemoryLayout(op.getSource().getType()));
+  return lowerTmemView(op, op.getSource(), op.getType(),
                        IntegerAttr::get(IntegerType::get(op.getContext(), 64),
-                                        op.getColumn() / packed));
+                                        layout.cell(0, op.getColumn()).column));
 }
 
 //===----------------------------------------------------------------------===//

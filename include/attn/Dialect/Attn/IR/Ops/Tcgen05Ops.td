@@ -34,9 +34,11 @@ def Attn_Tcgen05MmaOp : Attn_Op<"tcgen05.mma", [AttnRequiresSM<100>, AttnAsync<"
     may have more, from the first ones or from those of number `first` on.
 
     With `pair` one of two CTAs of a cluster, of ranks 2n and 2n + 1, starts a product
-    for both (PTX ISA, cta_group::2). Each has 128 rows of its own of `a` and `d`, and half of the
+    for both (PTX ISA, cta_group::2). Each has 128 or 64 rows of its own of `a` and `d`, and half of the
     columns of `b`: those of the first CTA are the first half of the columns of `d`.
-    The buffers lie at the same places in both CTAs.
+    The buffers lie at the same places in both CTAs. Where each has 64 rows, `a` is
+    in shared memory and `d` in halves (`#attn.tmem`): of each 128 columns of `d`
+    those of the first CTA are the first 64.
 
     The product and its reads of `a` and `b` have ended when the mbarrier of an
     `attn.tcgen05.commit` behind it says so.
@@ -63,6 +65,18 @@ def Attn_Tcgen05MmaOp : Attn_Op<"tcgen05.mma", [AttnRequiresSM<100>, AttnAsync<"
       attn.elect {
         attn.cluster_leader {
           attn.tcgen05.mma %q, %kt, %s accumulate %no {pair} : !attn.buffer<128x64xf16, #attn.swizzled<span = 128>, shared>, !attn.buffer<64x32xf16, #attn.transposed<#attn.swizzled<span = 128>>, shared>, !attn.buffer<128x64xf32, #attn.tmem<m = 128>, tmem>
+        }
+      }
+      return
+    }
+
+    // 128 rows, 64 in each CTA.
+    func.func @qk_halves(%q: !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>, %k: !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>, %s: !attn.buffer<64x128xf32, #attn.tmem<m = 64, halves = true>, tmem>) {
+      %kt = attn.transpose %k : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared> -> !attn.buffer<64x64xf16, #attn.transposed<#attn.swizzled<span = 128>>, shared>
+      %no = arith.constant false
+      attn.elect {
+        attn.cluster_leader {
+          attn.tcgen05.mma %q, %kt, %s accumulate %no {pair} : !attn.buffer<64x64xf16, #attn.swizzled<span = 128>, shared>, !attn.buffer<64x64xf16, #attn.transposed<#attn.swizzled<span = 128>>, shared>, !attn.buffer<64x128xf32, #attn.tmem<m = 64, halves = true>, tmem>
         }
       }
       return
