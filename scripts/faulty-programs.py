@@ -36,7 +36,7 @@ def load_modules(has_triton: bool) -> None:
     for name in ("ptx_faults", "stream_faults"):
         importlib.import_module(name)
     if has_triton:
-        for name in ("triton_faults", "gluon_faults"):
+        for name in ("triton_faults", "gluon_faults", "gluon_pipelines"):
             importlib.import_module(name)
 
 
@@ -50,6 +50,8 @@ def start(chip: str, has_triton: bool) -> Any:
         library.set_quiet(True)
         library.set_device(0)
         return library
+    # The user's holds lines of where a file lay when it was compiled first.
+    os.environ.setdefault("TRITON_CACHE_DIR", str(ROOT / "build/triton"))
     import attn.sim
 
     driver = attn.sim.triton(chip, raises=False)

@@ -79,6 +79,13 @@ Stream Device::makeStream(StreamKind kind) {
   return {order.addStream(kind), kind};
 }
 
+Stream Device::makeBranch(const OrderClock &before) {
+  Stream branch{order.addStream(StreamKind::NonBlocking, before),
+                StreamKind::NonBlocking};
+  order.reset(branch.actor, before);
+  return branch;
+}
+
 void Device::record(Event &event, const Stream &stream) {
   event.isRecorded = true;
   event.clock = order.record(stream.actor);

@@ -9,9 +9,10 @@ using llvm::Error;
 using llvm::Expected;
 
 Error mlir::attn::device::launchGraph(Device &device, const Graph &graph,
-                                      Stream &stream) {
+                                      Stream &stream, OrderClock &end) {
   StreamOrder &order = device.getOrder();
   OrderClock before = order.record(stream.actor);
+  before.join(end);
   std::vector<OrderClock> ends(graph.nodes.size());
   std::vector<Stream> branches;
   auto drop = llvm::scope_exit([&] {
@@ -19,9 +20,7 @@ Error mlir::attn::device::launchGraph(Device &device, const Graph &graph,
       device.dropStream(branch);
   });
   for (auto [index, node] : llvm::enumerate(graph.nodes)) {
-    Stream &branch =
-        branches.emplace_back(device.makeStream(StreamKind::NonBlocking));
-    order.reset(branch.actor, before);
+    Stream &branch = branches.emplace_back(device.makeBranch(before));
     for (unsigned earlier : node.after)
       order.wait(branch.actor, ends[earlier]);
     if (node.previous) {
@@ -32,8 +31,10 @@ Error mlir::attn::device::launchGraph(Device &device, const Graph &graph,
       return error;
     ends[index] = order.record(branch.actor);
   }
-  for (const OrderClock &end : ends)
-    order.wait(stream.actor, end);
+  for (const OrderClock &each : ends) {
+    order.wait(stream.actor, each);
+    end.join(each);
+  }
   return Error::success();
 }
 

@@ -144,6 +144,15 @@ Device::findOverlap(const LaunchRequest &request, const Stream &stream) const {
   return stream.lastLaunch;
 }
 
+/// The launch alone: of a chain in which nothing waits the last two count.
+static std::shared_ptr<const sim::EarlierLaunch>
+forgetOlder(std::shared_ptr<const sim::EarlierLaunch> launch) {
+  if (!launch || !launch->before)
+    return launch;
+  return std::make_shared<const sim::EarlierLaunch>(
+      sim::EarlierLaunch{launch->what, launch->touched});
+}
+
 Error Device::launch(const LaunchRequest &request, Stream &stream) {
   if (Error error = checkLaunch(request))
     return error;
@@ -171,8 +180,10 @@ Error Device::launch(const LaunchRequest &request, Stream &stream) {
   TurnRef turn = order.begin(stream.actor, {what, request.site});
   note(turn, report->touched);
   stream.lastTurn = turn;
-  stream.lastLaunch = std::make_shared<const sim::EarlierLaunch>(
-      sim::EarlierLaunch{std::move(what), report->touched});
+  stream.lastLaunch =
+      std::make_shared<const sim::EarlierLaunch>(sim::EarlierLaunch{
+          std::move(what), report->touched,
+          report->hasWaited ? nullptr : forgetOlder(config.earlier)});
   if (recorder && log.getFindings().size() != known) {
     std::string folder =
         formatv("{0}/{1}-{2}", options.recordings, kernel.name, number);

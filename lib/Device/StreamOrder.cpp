@@ -81,14 +81,17 @@ StreamOrder::StreamOrder() {
   actors[Host].isUsed = true;
 }
 
-uint32_t StreamOrder::addStream(StreamKind kind) {
-  auto unused = llvm::find_if(
-      actors, [&](const Actor &a) { return !a.isUsed && a.kind == kind; });
-  if (unused == actors.end())
-    unused = actors.emplace(actors.end());
-  unused->kind = kind;
-  unused->isUsed = true;
-  return unused - actors.begin();
+uint32_t StreamOrder::addStream(StreamKind kind, const OrderClock &before) {
+  uint32_t unused = 0;
+  while (unused < actors.size() &&
+         (actors[unused].isUsed || actors[unused].kind != kind ||
+          !before.covers(unused, actors[unused].epoch)))
+    ++unused;
+  if (unused == actors.size())
+    actors.emplace_back();
+  actors[unused].kind = kind;
+  actors[unused].isUsed = true;
+  return unused;
 }
 
 void StreamOrder::dropStream(uint32_t actor) { actors[actor].isUsed = false; }

@@ -369,9 +369,10 @@ void Scheduler::runParallel(uint32_t total, unsigned threads) {
 
 void Scheduler::startShadow() {
   const std::shared_ptr<const EarlierLaunch> &earlier = machine.config.earlier;
-  llvm::ArrayRef<TouchedRange> touched;
-  if (earlier)
-    touched = earlier->touched;
+  llvm::SmallVector<llvm::ArrayRef<TouchedRange>, 2> touched;
+  for (const EarlierLaunch *each = earlier.get(); each;
+       each = each->before.get())
+    touched.push_back(each->touched);
   machine.globalShadow.init(std::max(machine.program.globalGranule, 1u),
                             touched);
 }
@@ -424,6 +425,7 @@ RunReport Scheduler::run() {
           machine.execCount[i];
   if (machine.config.listsTouched)
     listTouched();
+  machine.result.hasWaited = machine.hasWaited;
   machine.nameActors();
   llvm::sort(machine.result.findings, [](const Finding &a, const Finding &b) {
     auto key = [](const Finding &f) {

@@ -158,3 +158,117 @@ def early_read(gpu: Any, is_faulty: bool) -> None:
     early = gpu.load(INCREMENT.replace("sm_80", "sm_90").replace("WAIT\n", wait))
     gpu.launch(increment, words, stream=stream)
     gpu.launch(early, words, stream=stream, is_programmatic=True)  # found: early_read
+
+
+@fault("and nothing orders the two")
+def wait_for_an_event_of_before(gpu: Any, is_faulty: bool) -> None:
+    """A stream waits for an event that is recorded only then: it waits for nothing."""
+    increment, words = load_increment(gpu), gpu.upload([0] * 32)
+    first, second, done = gpu.stream(), gpu.stream(), gpu.event()
+    gpu.launch(increment, words, stream=first)
+    if is_faulty:
+        gpu.call("cuStreamWaitEvent", second, done, c_uint(0))
+    gpu.call("cuEventRecord", done, first)
+    if not is_faulty:
+        gpu.call("cuStreamWaitEvent", second, done, c_uint(0))
+    gpu.launch(increment, words, stream=second)  # found: wait_for_an_event_of_before
+
+
+@fault("and nothing orders the two")
+def event_of_the_round_before(gpu: Any, is_faulty: bool) -> None:
+    """The host waits for the event of the first round, and sends the buffer of the second."""
+    increment, words, other = load_increment(gpu), gpu.upload([0] * 32), gpu.upload([0] * 32)
+    host = np.zeros(32, dtype=np.uint32)
+    address = c_void_p(host.ctypes.data)
+    stream, second, events = gpu.stream(), gpu.stream(), [gpu.event(), gpu.event()]
+    for done in events:
+        gpu.launch(increment, words, stream=stream)
+        gpu.call("cuMemcpyDtoHAsync_v2", address, c_uint64(words), BYTES, stream)
+        gpu.call("cuEventRecord", done, stream)
+    gpu.call("cuEventSynchronize", events[0] if is_faulty else events[1])
+    gpu.call("cuMemcpyHtoDAsync_v2", c_uint64(other), address, BYTES, second)  # found: event_of_the_round_before
+
+
+def allocate_from_pool(gpu: Any, stream: c_void_p) -> int:
+    """32 words that a stream allocates."""
+    address = c_uint64()
+    gpu.call("cuMemAllocAsync", byref(address), BYTES, stream)
+    gpu.memory.append(address.value)
+    return address.value
+
+
+@fault("freed")
+def used_after_it_went_to_the_pool(gpu: Any, is_faulty: bool) -> None:
+    """A stream frees memory, and goes on with it."""
+    # By another name: further launches of a kernel only count.
+    increment = gpu.load(INCREMENT.replace("WAIT\n", "").replace("main", "reuse"), "reuse")
+    stream = gpu.stream()
+    words = allocate_from_pool(gpu, stream)
+    gpu.call("cuMemsetD32Async", c_uint64(words), c_uint(0), c_size_t(32), stream)
+    if is_faulty:
+        gpu.memory.remove(words)
+        gpu.call("cuMemFreeAsync", c_uint64(words), stream)
+    gpu.launch(increment, words, stream=stream)  # found: used_after_it_went_to_the_pool
+
+
+@fault("never written")
+def half_a_copy(gpu: Any, is_faulty: bool) -> None:
+    """Sixteen of 32 words are sent."""
+    increment, words = load_increment(gpu), gpu.allocate(32)
+    host = np.arange(32, dtype=np.uint32)
+    gpu.call("cuMemcpyHtoD_v2", c_uint64(words), c_void_p(host.ctypes.data), c_size_t(64 if is_faulty else 128))
+    gpu.launch(increment, words)  # found: half_a_copy
+
+
+def instantiate(gpu: Any, increment: c_void_p, words: int) -> c_void_p:
+    """A graph of one launch."""
+    stream, graph, executable = gpu.stream(), c_void_p(), c_void_p()
+    gpu.call("cuStreamBeginCapture_v2", stream, c_uint(0))
+    gpu.launch(increment, words, stream=stream)  # found: two_graphs_at_once
+    gpu.call("cuStreamEndCapture", stream, byref(graph))
+    gpu.call("cuGraphInstantiateWithFlags", byref(executable), graph, ctypes.c_ulonglong(0))
+    return executable
+
+
+@fault("and nothing orders the two")
+def two_graphs_at_once(gpu: Any, is_faulty: bool) -> None:
+    """Two graphs that write the same run in two streams; one graph runs once at a time."""
+    increment, words = load_increment(gpu), gpu.upload([0] * 32)
+    first, second = gpu.stream(), gpu.stream()
+    graphs = [instantiate(gpu, increment, words) for _ in range(2)]
+    gpu.call("cuGraphLaunch", graphs[0], first)
+    gpu.call("cuGraphLaunch", graphs[1 if is_faulty else 0], second)
+
+
+class Copy2D(ctypes.Structure):
+    """CUDA_MEMCPY2D."""
+
+    _fields_ = [
+        (f"{side}_{name}", kind)
+        for side in ("source", "target")
+        for name, kind in (
+            ("x", c_size_t),
+            ("y", c_size_t),
+            ("type", c_uint),
+            ("host", c_void_p),
+            ("device", c_uint64),
+            ("array", c_void_p),
+            ("pitch", c_size_t),
+        )
+    ] + [("width", c_size_t), ("height", c_size_t)]
+
+
+@fault("and nothing orders the two")
+def columns_that_overlap(gpu: Any, is_faulty: bool) -> None:
+    """A copy takes columns of a matrix, of which a kernel writes the last ones."""
+    increment = load_increment(gpu)
+    matrix, target = gpu.upload([0] * 128), gpu.upload([0] * 128)
+    first, second = gpu.stream(), gpu.stream()
+    # The kernel writes the second half of the rows' 64 words; the copy stops before it.
+    gpu.launch(increment, matrix + 128, stream=first)
+    width = 132 if is_faulty else 128
+    copy = Copy2D(
+        source_type=2, source_device=matrix, source_pitch=256,
+        target_type=2, target_device=target, target_pitch=256, width=width, height=2,
+    )
+    gpu.call("cuMemcpy2DAsync_v2", byref(copy), second)  # found: columns_that_overlap

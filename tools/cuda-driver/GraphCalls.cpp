@@ -5,6 +5,7 @@
 using namespace cuda;
 using mlir::attn::device::Capture;
 using mlir::attn::device::Graph;
+using mlir::attn::device::OrderClock;
 
 /// CUstreamCaptureStatus.
 enum CaptureStatus { CaptureNone = 0, CaptureActive = 1 };
@@ -42,8 +43,9 @@ ATTN_API int cuStreamEndCapture(Handle stream, Handle *graph) {
     Expected<Graph> made = capture->end((*found)->stream.actor);
     if (!made)
       return made.takeError();
-    *graph = p.graphs.add(
-        {(*found)->ordinal, std::make_shared<const Graph>(std::move(*made))});
+    *graph = p.graphs.add({(*found)->ordinal,
+                           std::make_shared<const Graph>(std::move(*made)),
+                           std::make_shared<OrderClock>()});
     return Error::success();
   });
 }
@@ -71,7 +73,8 @@ ATTN_API int cuGraphInstantiateWithFlags(Handle *executable, Handle graph,
     Expected<LoadedGraph *> found = p.graphs.get(graph);
     if (!found)
       return found.takeError();
-    *executable = p.graphs.add(**found);
+    *executable = p.graphs.add(
+        {(*found)->ordinal, (*found)->graph, std::make_shared<OrderClock>()});
     return Error::success();
   });
 }
@@ -89,8 +92,9 @@ ATTN_API int cuGraphLaunch(Handle executable, Handle stream) {
       return behind.takeError();
     // The graph may be destroyed by what it runs.
     std::shared_ptr<const Graph> graph = (*found)->graph;
+    std::shared_ptr<OrderClock> end = (*found)->end;
     return mlir::attn::device::launchGraph(**p.getDevice((*found)->ordinal),
-                                           *graph, (*behind)->stream);
+                                           *graph, (*behind)->stream, *end);
   });
 }
 ATTN_API int cuGraphGetNodes(Handle graph, Handle *nodes, size_t *count) {

@@ -51,6 +51,8 @@ struct LoadedEvent {
 struct LoadedGraph {
   int ordinal = 0;
   std::shared_ptr<const mlir::attn::device::Graph> graph;
+  /// What its launches have come to: one runs behind the other.
+  std::shared_ptr<mlir::attn::device::OrderClock> end;
 };
 
 /// How the environment wants the stand-in (docs/StandInDriver.md).

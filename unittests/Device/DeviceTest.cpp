@@ -179,8 +179,9 @@ TEST_F(DeviceTest, GraphsOfCapturedWork) {
     Graph graph = llvm::cantFail(capture.end(first.actor));
     EXPECT_EQ(graph.nodes.size(), 2u);
     uint32_t before = readWord(words);
+    OrderClock end;
     for (unsigned i = 0; i < 2; ++i)
-      llvm::cantFail(launchGraph(*device, graph, first));
+      llvm::cantFail(launchGraph(*device, graph, first, end));
     EXPECT_EQ(readWord(words), before + 4);
     EXPECT_EQ(log.count() == 0, isOrdered);
     // Later work of the stream comes after all of it.
@@ -188,6 +189,24 @@ TEST_F(DeviceTest, GraphsOfCapturedWork) {
     llvm::cantFail(device->launch(makeRequest(), first));
     EXPECT_EQ(log.count(), found);
   }
+}
+
+TEST_F(DeviceTest, GraphsInTwoStreams) {
+  Stream first = device->makeStream(StreamKind::NonBlocking);
+  Stream second = device->makeStream(StreamKind::NonBlocking);
+  Capture capture(first.actor);
+  capture.add(first.actor,
+              [&](Stream &in) { return device->launch(makeRequest(), in); });
+  Graph graph = llvm::cantFail(capture.end(first.actor));
+  // One graph runs once at a time; two that were made from one capture do not.
+  OrderClock end, endOfOther;
+  llvm::cantFail(launchGraph(*device, graph, first, end));
+  llvm::cantFail(launchGraph(*device, graph, second, end));
+  EXPECT_EQ(log.count(), 0u);
+  device->getOrder().synchroniseAll();
+  llvm::cantFail(launchGraph(*device, graph, first, end));
+  llvm::cantFail(launchGraph(*device, graph, second, endOfOther));
+  EXPECT_GT(log.count(), 0u);
 }
 
 TEST_F(DeviceTest, FindingsLeaveRecordings) {

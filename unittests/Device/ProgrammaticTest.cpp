@@ -14,7 +14,7 @@ namespace {
 
 /// produce writes 64 words; consume copies them behind themselves, by loads for
 /// constants: the first threads wait for the launch in front, and a barrier
-/// hands that on.
+/// hands that on. idle touches nothing.
 const char dependentKernels[] = R"(.version 8.0
 .target sm_90
 .address_size 64
@@ -47,6 +47,16 @@ BEHIND:
   st.global.u32 [%d1 + 256], %r2;
   ret;
 }
+.visible .entry idle(.param .u64 p, .param .u32 waits) {
+  .reg .b32 %r1;
+  .reg .pred %q;
+  ld.param.u32 %r1, [waits];
+  setp.eq.u32 %q, %r1, 0;
+  @%q bra BEHIND;
+  griddepcontrol.wait;
+BEHIND:
+  ret;
+}
 )";
 
 class ProgrammaticTest : public ::testing::Test {
@@ -56,6 +66,7 @@ protected:
         module(*llvm::cantFail(device.loadModule(dependentKernels))),
         produce(llvm::cantFail(device.getFunction(module, "produce"))),
         consume(llvm::cantFail(device.getFunction(module, "consume"))),
+        idle(llvm::cantFail(device.getFunction(module, "idle"))),
         words(llvm::cantFail(device.getMemory().allocate(512, "words"))) {}
 
   static DeviceOptions makeOptions() {
@@ -91,7 +102,7 @@ protected:
   FindingLog log;
   Device device;
   Module &module;
-  Function produce, consume;
+  Function produce, consume, idle;
   uint64_t words;
 };
 
@@ -118,6 +129,30 @@ TEST_F(ProgrammaticTest, WaitsOrder) {
     device.getOrder().synchroniseAll();
   }
   EXPECT_EQ(getMessage(), "");
+}
+
+TEST_F(ProgrammaticTest, LaunchesThatWaitForNothingEndFirst) {
+  Stream &stream = device.getDefaultStream();
+  for (bool waits : {true, false}) {
+    launch(produce, stream, false);
+    launch(idle, stream, true, waits);
+    launch(consume, stream, true, /*waiting=*/64);
+    device.getOrder().synchroniseAll();
+    EXPECT_EQ(log.count() == 0, waits);
+  }
+  EXPECT_THAT(getMessage(),
+              HasSubstr("read is not ordered after an earlier write of kernel "
+                        "'produce' (launch 4), which the programmatic launch "
+                        "may overlap"));
+  EXPECT_THAT(log.getFindings()[0].finding.hint,
+              HasSubstr("griddepcontrol.wait in kernel 'idle' (launch 5)"));
+  // Of three that wait for nothing the last two count.
+  size_t found = log.count();
+  launch(produce, stream, false);
+  for (unsigned i = 0; i < 3; ++i)
+    launch(idle, stream, true, false);
+  launch(consume, stream, true, /*waiting=*/64);
+  EXPECT_EQ(log.count(), found);
 }
 
 TEST_F(ProgrammaticTest, WhatIsOverIsNotOverlapped) {
@@ -155,7 +190,8 @@ TEST_F(ProgrammaticTest, GraphsKeepProgrammaticEdges) {
     Capture capture(kOrigin);
     add(capture);
     Graph graph = llvm::cantFail(capture.end(kOrigin));
-    llvm::cantFail(launchGraph(device, graph, stream));
+    OrderClock end;
+    llvm::cantFail(launchGraph(device, graph, stream, end));
     device.getOrder().synchroniseAll();
   };
   auto fill = [&](Stream &branch) {

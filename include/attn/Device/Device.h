@@ -119,6 +119,8 @@ public:
                    llvm::StringRef site = "");
 
   Stream makeStream(StreamKind kind);
+  /// A stream of part of a graph, which comes after what `before` knows.
+  Stream makeBranch(const OrderClock &before);
   void dropStream(const Stream &stream) { order.dropStream(stream.actor); }
   void record(Event &event, const Stream &stream);
   /// Later work of the stream waits for the event.

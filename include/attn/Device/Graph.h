@@ -25,9 +25,11 @@ struct Graph {
   std::vector<Node> nodes;
 };
 
-/// Runs a graph behind the stream's work, and the stream's later work behind
-/// it. Nodes that do not wait for each other are as work of different streams.
-llvm::Error launchGraph(Device &device, const Graph &graph, Stream &stream);
+/// Runs a graph behind the stream's work and behind `end`, which its launches
+/// before have come to, and the stream's later work behind it. Nodes that do
+/// not wait for each other are as work of different streams.
+llvm::Error launchGraph(Device &device, const Graph &graph, Stream &stream,
+                        OrderClock &end);
 
 /// Takes work of streams for a graph instead of doing it: that of the stream it
 /// began with, and of those that wait for its events.

@@ -96,9 +96,13 @@ class StreamOrder {
 public:
   StreamOrder();
 
-  /// Adds a stream and returns its actor.
-  uint32_t addStream(StreamKind kind);
-  /// Gives its actor to another stream of its kind, which comes after it.
+  /// Adds a stream that comes after what the host has waited for, or after
+  /// what `before` knows, and returns its actor.
+  uint32_t addStream(StreamKind kind) {
+    return addStream(kind, actors[Host].clock);
+  }
+  uint32_t addStream(StreamKind kind, const OrderClock &before);
+  /// Gives its actor to another stream of its kind that comes after it.
   void dropStream(uint32_t actor);
 
   /// Returns true once the host has waited for the operation.

@@ -17,7 +17,7 @@ void Shadow::addReader(ShadowCell cell, ShadowState &state,
   const Stamp &stamp = access.stamp;
   // Whoever is ordered after this read is ordered after that one too. Of an
   // asynchronous one that is not so: its end says nothing of what came before.
-  constexpr uint8_t apart = Stamp::Async | Stamp::Strong;
+  constexpr uint16_t apart = Stamp::Async | Stamp::Strong | Stamp::Written;
   auto isCovered = [&](const Stamp &r) {
     return !((r.flags | stamp.flags) & apart) &&
            !(r.flags & ~stamp.flags & Stamp::ReadOnly) &&
@@ -59,9 +59,29 @@ void Shadow::addReader(ShadowCell cell, ShadowState &state,
   change().push_back(stamp);
 }
 
-void Shadow::seed(uint64_t offset, uint64_t bytes, const TouchedRange &range) {
+void Shadow::keepPlainWrite(ShadowCell cell, ShadowState &state,
+                            const Stamp &before, ShadowAccess &access) {
+  bool isStrong = access.stamp.flags & Stamp::Strong;
+  bool hides = isStrong && before.epoch && !(before.flags & Stamp::Strong);
+  llvm::ArrayRef<Stamp> readers = states.getReaders(state);
+  const Stamp *kept = llvm::find_if(readers, isWritten);
+  if (!hides && (!isStrong || kept == readers.end())) {
+    state.more = ReaderLists::None;
+    return;
+  }
+  if (!hides && readers.size() == 1)
+    return;
+  Stamp written = hides ? before : *kept;
+  written.flags |= Stamp::Written;
+  states.changeReaders(cell, state).assign(1, written);
+  // The list says which lane it was.
+  access.observer.usedLanes = true;
+}
+
+void Shadow::seed(uint64_t offset, uint64_t bytes, const TouchedRange &range,
+                  uint32_t epoch) {
   Stamp stamp;
-  stamp.epoch = 1;
+  stamp.epoch = epoch;
   stamp.inst = 0;
   stamp.cluster = Stamp::EarlierLaunch;
   if (range.kind == TouchedRange::Atomic)
@@ -77,10 +97,12 @@ void Shadow::seed(uint64_t offset, uint64_t bytes, const TouchedRange &range) {
 void GlobalShadow::make(Shadow &shadow, uint64_t page) const {
   shadow.init(PageBytes, granule);
   uint64_t begin = page * PageBytes, end = begin + PageBytes;
-  const auto *it = llvm::partition_point(
-      seeds, [&](const TouchedRange &range) { return range.end <= begin; });
-  for (; it != seeds.end() && it->begin < end; ++it) {
-    uint64_t from = std::max(it->begin, begin);
-    shadow.seed(from - begin, std::min(it->end, end) - from, *it);
+  for (auto [index, ranges] : llvm::enumerate(seeds)) {
+    const auto *it = llvm::partition_point(
+        ranges, [&](const TouchedRange &range) { return range.end <= begin; });
+    for (; it != ranges.end() && it->begin < end; ++it) {
+      uint64_t from = std::max(it->begin, begin);
+      shadow.seed(from - begin, std::min(it->end, end) - from, *it, index + 1);
+    }
   }
 }

@@ -95,7 +95,7 @@ struct ShadowDecision {
   /// The bits of a cell that have to be as before, and those that stay.
   uint32_t decides = 0, stays = 0;
   bool forLanes = false; ///< the same whichever lane accesses
-  uint8_t flags = 0;     ///< of the access
+  uint16_t flags = 0;    ///< of the access
 
   bool holdsFor(ShadowCell cell) const {
     return !((cell.bits ^ before.bits) & decides);
@@ -203,8 +203,10 @@ public:
                        llvm::any_of(states.getReaders(state), isOwn)
                    ? std::optional(Kind::Read)
                    : std::nullopt;
-      return isStrong(state.write) && isStrong(state.read) ? Kind::Atomic
-                                                           : Kind::Write;
+      return isStrong(state.write) && isStrong(state.read) &&
+                     llvm::none_of(states.getReaders(state), isWritten)
+                 ? Kind::Atomic
+                 : Kind::Write;
     };
     for (uint64_t i = 0; i < count;) {
       std::optional<Kind> kind = kindOf(i);
@@ -216,8 +218,9 @@ public:
     }
   }
 
-  /// Notes what the launch before did to an area.
-  void seed(uint64_t offset, uint64_t bytes, const TouchedRange &range);
+  /// Notes what a launch before did to an area, with its epoch.
+  void seed(uint64_t offset, uint64_t bytes, const TouchedRange &range,
+            uint32_t epoch);
 
   /// Forgets an area, as when memory gets a new owner.
   void reset(uint64_t offset, uint64_t bytes) {
@@ -237,7 +240,8 @@ private:
 
   static bool isSame(const Stamp &a, const Stamp &b) {
     return a.actor == b.actor && a.cluster == b.cluster &&
-           !((a.flags ^ b.flags) & (Stamp::Strong | Stamp::ReadOnly));
+           !((a.flags ^ b.flags) &
+             (Stamp::Strong | Stamp::ReadOnly | Stamp::Written | Stamp::OfCta));
   }
   static void update(Stamp &to, ShadowAccess &access) {
     bool isSameEpoch = to.epoch == access.stamp.epoch;
@@ -248,7 +252,10 @@ private:
       to.lane = Stamp::AllLanes;
   }
   static bool areStrong(const Stamp &earlier, const ShadowAccess &access) {
-    return earlier.flags & access.stamp.flags & Stamp::Strong;
+    const Stamp &own = access.stamp;
+    return (earlier.flags & own.flags & Stamp::Strong) &&
+           (!((earlier.flags | own.flags) & Stamp::OfCta) ||
+            earlier.sameCta(own));
   }
   static bool isReadOrdered(const Stamp &earlier, ShadowAccess &access) {
     return !(earlier.flags & Stamp::ReadOnly) &&
@@ -287,7 +294,7 @@ private:
     decision.flags = access.stamp.flags;
     access.observer.usedLanes = false;
     if (access.write)
-      write(state, at, access, note);
+      write(cell, state, at, access, note);
     else
       read(cell, state, at, access, note);
     decision.after = cell = states.change(cell, state);
@@ -305,6 +312,8 @@ private:
             ShadowAccess &access, Fn &&conflict) {
     if (state.write.epoch && !isWriteOrdered(state.write, access))
       conflict(state.write, true, at);
+    if (state.write.flags & Stamp::Strong)
+      checkPlainWrite(state, at, access, conflict);
     if (!state.read.epoch)
       state.read = access.stamp;
     else if (isSame(state.read, access.stamp))
@@ -313,21 +322,36 @@ private:
       addReader(cell, state, access);
   }
   template <typename Fn>
-  void write(ShadowState &state, uint64_t at, ShadowAccess &access,
-             Fn &&conflict) {
+  void write(ShadowCell cell, ShadowState &state, uint64_t at,
+             ShadowAccess &access, Fn &&conflict) {
     if (state.write.epoch && !isWriteOrdered(state.write, access))
       conflict(state.write, true, at);
-    state.write = access.stamp;
-    if (!state.read.epoch)
-      return;
-    if (!isReadOrdered(state.read, access))
+    checkPlainWrite(state, at, access, conflict);
+    if (state.read.epoch && !isReadOrdered(state.read, access))
       conflict(state.read, false, at);
     for (const Stamp &reader : llvm::reverse(states.getReaders(state)))
-      if (!isReadOrdered(reader, access))
+      if (!isWritten(reader) && !isReadOrdered(reader, access))
         conflict(reader, false, at);
-    state.more = ReaderLists::None;
+    Stamp before = std::exchange(state.write, access.stamp);
+    if (state.more != ReaderLists::None || access.stamp.flags & Stamp::Strong)
+      keepPlainWrite(cell, state, before, access);
     state.read = Stamp();
   }
+  static bool isWritten(const Stamp &reader) {
+    return reader.flags & Stamp::Written;
+  }
+  /// Strong accesses are no races with each other, but the last of them says
+  /// nothing of a plain write before all: that stays among the readers.
+  template <typename Fn>
+  void checkPlainWrite(const ShadowState &state, uint64_t at,
+                       ShadowAccess &access, Fn &&conflict) {
+    for (const Stamp &reader : states.getReaders(state))
+      if (isWritten(reader) && !isWriteOrdered(reader, access))
+        conflict(reader, true, at);
+  }
+  /// Keeps it where a strong write follows the write `before`, or others.
+  void keepPlainWrite(ShadowCell cell, ShadowState &state, const Stamp &before,
+                      ShadowAccess &access);
   /// Adds to the readers of a state that was got for a cell.
   void addReader(ShadowCell cell, ShadowState &state, ShadowAccess &access);
 };
@@ -338,11 +362,12 @@ class GlobalShadow {
 public:
   static constexpr uint64_t PageBytes = 4096;
   unsigned getGranule() const { return granule; }
-  /// `earlier` is what the launch before has touched, by address; it outlives
-  /// this.
-  void init(unsigned granuleBytes, llvm::ArrayRef<TouchedRange> earlier) {
+  /// `earlier` is what launches before have touched, each by address, the last
+  /// one first; it outlives this.
+  void init(unsigned granuleBytes,
+            llvm::ArrayRef<llvm::ArrayRef<TouchedRange>> earlier) {
     granule = granuleBytes;
-    seeds = earlier;
+    seeds.assign(earlier.begin(), earlier.end());
     for (Stripe &s : stripes) {
       s.pages.clear();
       s.lastPage = ~uint64_t(0);
@@ -400,9 +425,9 @@ private:
   };
   Stripe stripes[NumStripes];
   unsigned granule = 4;
-  llvm::ArrayRef<TouchedRange> seeds;
+  llvm::SmallVector<llvm::ArrayRef<TouchedRange>, 2> seeds;
 
-  /// Begins a page with what the launch before has done to it.
+  /// Begins a page with what launches before have done to it.
   void make(Shadow &shadow, uint64_t page) const;
 };
 

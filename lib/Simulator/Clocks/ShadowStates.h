@@ -26,7 +26,7 @@ struct Stamp {
   static constexpr uint32_t MaxClusters = (1u << 22) - 1;
   /// In the place of a cluster: the launch before, which may still run.
   static constexpr uint32_t EarlierLaunch = MaxClusters;
-  enum Flags : uint8_t {
+  enum Flags : uint16_t {
     Strong = 1,     ///< atomic or volatile: no race with another strong access
     Async = 2,      ///< by an asynchronous engine
     AsyncProxy = 4, ///< through the async proxy
@@ -34,6 +34,8 @@ struct Stamp {
     SameValue = 16, ///< a write that changes nothing
     Sent = 32,      ///< by st.async or red.async, as if from another CTA
     ReadOnly = 64,  ///< a read that holds only where nothing ever writes
+    Written = 128,  ///< a plain write, among the readers: atomics followed
+    OfCta = 256,    ///< a strong access that is one for its CTA alone
   };
 
   uint32_t epoch = 0; ///< 0: nobody
@@ -43,8 +45,7 @@ struct Stamp {
   uint32_t rank : 4;     ///< of the CTA in the cluster
   uint32_t warp : 6;     ///< in the CTA
   uint16_t actor = 0;
-  uint8_t flags = 0;
-  uint8_t unused = 0;
+  uint16_t flags = 0;
 
   Stamp() : inst(0), lane(AllLanes), cluster(0), rank(0), warp(NoWarp) {}
   bool sameCta(const Stamp &o) const {

@@ -184,8 +184,8 @@ void execAtomic(Exec &x, const Inst &I) {
     if (ref.space == Space::Global)
       traffic.add(ref, lane);
     observeStrong(x, o.semantics, ref);
-    track(x, ref, total, false, Stamp::Strong, lane);
-    track(x, ref, total, true, Stamp::Strong, lane);
+    track(x, ref, total, false, o.semantics.getFlags(), lane);
+    track(x, ref, total, true, o.semantics.getFlags(), lane);
     if (ref.space == Space::Shared)
       checkMbarrierOverlap(x, ref, total, lane);
     for (unsigned b = 0; b < total && ref.valid; ++b)
@@ -244,8 +244,8 @@ void execAtomicWide(Exec &x, const Inst &I) {
     if (ref.space == Space::Global)
       traffic.add(ref, lane);
     observeStrong(x, o.semantics, ref);
-    track(x, ref, 16, false, Stamp::Strong, lane);
-    track(x, ref, 16, true, Stamp::Strong, lane);
+    track(x, ref, 16, false, o.semantics.getFlags(), lane);
+    track(x, ref, 16, true, o.semantics.getFlags(), lane);
     if (ref.space == Space::Shared)
       checkMbarrierOverlap(x, ref, 16, lane);
     for (unsigned b = 0; b < 16 && ref.valid; ++b)

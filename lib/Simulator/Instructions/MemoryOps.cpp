@@ -45,9 +45,7 @@ void execLoad(Exec &x, const Inst &I) {
   unsigned total = o.count * o.bytes;
   if (x.poisonOf(base))
     x.checkPoison(base, "an address");
-  uint8_t flags = o.semantics.strong ? Stamp::Strong
-                  : o.readOnly       ? Stamp::ReadOnly
-                                     : 0;
+  uint16_t flags = o.readOnly ? Stamp::ReadOnly : o.semantics.getFlags();
   uint32_t poisoned[16] = {};
   TrafficCounter traffic(total);
   ShadowDecision decided;
@@ -101,7 +99,7 @@ void execStore(Exec &x, const Inst &I) {
   unsigned total = o.count * o.bytes;
   if (x.poisonOf(base))
     x.checkPoison(base, "an address");
-  uint8_t flags = o.semantics.strong ? Stamp::Strong : 0;
+  uint16_t flags = o.semantics.getFlags();
   TrafficCounter traffic(total);
   ShadowDecision decided;
   Space seen = o.space;

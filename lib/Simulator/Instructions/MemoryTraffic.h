@@ -12,6 +12,13 @@ namespace mlir::attn::sim {
 struct MemorySemantics {
   bool strong = false, acquire = false, release = false;
   SyncScope scope = SyncScope::Gpu;
+
+  /// Flags of the access's stamp.
+  uint16_t getFlags() const {
+    if (!strong)
+      return 0;
+    return Stamp::Strong | (scope == SyncScope::Cta ? Stamp::OfCta : 0);
+  }
 };
 /// The first scope that is kept: where every one is that of the GPU, the
 /// narrower ones are not.

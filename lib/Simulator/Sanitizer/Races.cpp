@@ -10,7 +10,7 @@ using namespace mlir::attn::sim;
 using llvm::StringRef;
 
 void mlir::attn::sim::track(Exec &x, const MemRef &ref, uint64_t bytes,
-                            bool write, uint8_t flags, int lane,
+                            bool write, uint16_t flags, int lane,
                             ShadowDecision *last) {
   if (!x.sanitizing() ||
       (ref.space != Space::Shared && ref.space != Space::Global))
@@ -250,9 +250,14 @@ void Race::describeReadOnly(Finding &f) const {
 }
 
 void Race::describeEarlierLaunch(Finding &f) const {
-  f.message += " of " + x.machine.config.earlier->what +
+  const EarlierLaunch &last = *x.machine.config.earlier;
+  bool isOlder = earlier.epoch > EarlierLaunch::LastEpoch;
+  f.message += " of " + (isOlder ? *last.before : last).what +
                ", which the programmatic launch may overlap";
-  f.hint = "griddepcontrol.wait before it would order them";
+  f.hint = isOlder ? "griddepcontrol.wait in " + last.what +
+                         ", which may end before what it has not waited for, "
+                         "would order them"
+                   : "griddepcontrol.wait before it would order them";
 }
 
 void Race::describe(Finding &f, uint64_t at) const {

@@ -45,7 +45,7 @@ private:
 /// Checks an access of the executing warp for races; `flags` are Stamp flags.
 /// With `last`, as a ShadowAccess has it, lanes decide alike.
 void track(Exec &x, const MemRef &ref, uint64_t bytes, bool write,
-           uint8_t flags, int lane, ShadowDecision *last = nullptr);
+           uint16_t flags, int lane, ShadowDecision *last = nullptr);
 /// The same for several areas, of all lanes together.
 void trackAll(Exec &x, llvm::ArrayRef<MemRef> refs, uint64_t bytes, bool write);
 /// The same for any actor and clock.

@@ -33,7 +33,9 @@ protected:
     stamp.actor = actor;
     stamp.epoch = ++epochs[actor];
     stamp.lane = draw(3) ? unsigned(Stamp::AllLanes) : draw(32);
-    stamp.flags = draw(4) ? 0 : draw(2) ? Stamp::Async : Stamp::Strong;
+    stamp.flags = draw(4)   ? 0
+                  : draw(2) ? Stamp::Async
+                            : Stamp::Strong | (draw(3) ? 0 : Stamp::OfCta);
     isWrite = !draw(4);
     clocks[actor].raise(actor, stamp.epoch - draw(2));
   }

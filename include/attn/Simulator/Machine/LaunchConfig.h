@@ -42,9 +42,16 @@ enum class Profile { Isa, Hw };
 
 /// A launch that may still run when another one begins.
 struct EarlierLaunch {
+  /// Accesses of the one before have this epoch, those of its own `before` a
+  /// later one, which no wait makes known.
+  static constexpr uint32_t LastEpoch = 1;
+
   std::string what; ///< "kernel 'add' (launch 3)"
   /// In the order of addresses.
   std::vector<TouchedRange> touched;
+  /// One that it may have overlapped and has not waited for, so that its end
+  /// says nothing of that one's; null: none.
+  std::shared_ptr<const EarlierLaunch> before = nullptr;
 };
 
 /// Everything that one launch needs.

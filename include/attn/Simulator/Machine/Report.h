@@ -176,6 +176,8 @@ struct RunReport {
   /// With LaunchConfig::listsTouched, in the order of addresses: neighbours
   /// differ in what was done to them.
   std::vector<TouchedRange> touched;
+  /// A thread has waited for the launches before (griddepcontrol.wait).
+  bool hasWaited = false;
   /// With LaunchConfig::tracedClusters (Trace.h).
   std::shared_ptr<Trace> trace;
   double seconds = 0; ///< host time
