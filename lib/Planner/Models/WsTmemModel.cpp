@@ -355,7 +355,7 @@ static double getBusyClocks(const ProblemFacts &facts, WsTmemPlanAttr plan,
   // Copies of keys and of values that have rings of their own do not wait for
   // each other: the wait for probabilities hides where operands take long
   // enough.
-  if (!sharesRing(facts, plan))
+  if (!sharesRing(facts, plan) || plan.getPair())
     return std::max(others + (plan.getPair() ? kPairClocks : kOverlaidClocks),
                     units.sharedClocks + kHeldClocks);
   return most + (holdsKeys(plan) ? kHeldClocks : kOverlaidClocks);
@@ -397,11 +397,11 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
   double groups =
       batch * heads / (plan.getPackHeads() ? double(facts.getGroup()) : 1);
   double rows = double(countQueryRows(facts, plan.getPackHeads()));
-  double rowsTogether = blockM * ctas;
+  double rowsTogether = blockM * double(ctas * countClusterPairs(plan));
   estimate.tiles =
       int64_t(groups * runs * std::ceil(queries * rows / rowsTogether)) *
       cluster;
-  estimate.waves = estimate.tiles / double(target.getClusteredSMs(cluster));
+  estimate.waves = estimate.tiles / double(countClusteredSMs(plan, target));
   estimate.blocks = countRunBlocks(
       countBlocks(facts, queries, keys, std::ceil(rowsTogether / rows), blockN),
       runs);

@@ -203,8 +203,9 @@ void Control::elect(Body body) {
   fillRegion(ElectOp::create(b).getBody(), body);
 }
 
-void Control::inLeader(Body body) {
-  fillRegion(ClusterLeaderOp::create(b).getBody(), body);
+void Control::inLeader(Body body, int64_t bits) {
+  IntegerAttr attr = bits == 0 ? IntegerAttr() : b.getI64IntegerAttr(bits);
+  fillRegion(ClusterLeaderOp::create(b, attr).getBody(), body);
 }
 
 void Control::partitions(ArrayRef<Partition> list) {

@@ -13,7 +13,8 @@
 // A pair of CTAs multiplies together: the first one's thread starts products of
 // 256 rows, 128 in each CTA, with halves of keys and of columns of values that
 // each CTA has loaded. So shared memory's port gives half as many bytes of
-// these.
+// these. Two pairs of a cluster that walk the same keys load half of each slot
+// for both (attn-shard-cga), which saves bytes of L2.
 //
 //===----------------------------------------------------------------------===//
 
@@ -76,7 +77,20 @@ inline int64_t countPairCTAs(WsTmemPlanAttr plan) {
 }
 /// Returns the CTAs of a cluster.
 inline int64_t countClusterCTAs(WsTmemPlanAttr plan) {
-  return countPairCTAs(plan) * plan.getValueCtas();
+  return std::max(countPairCTAs(plan) * plan.getValueCtas(), plan.getCluster());
+}
+/// Returns the SMs that a plan's clusters fill at once: of four CTAs, where
+/// nobody has counted these, whole clusters of those that pairs fill.
+inline int64_t countClusteredSMs(WsTmemPlanAttr plan, const TargetRow &target) {
+  int64_t cluster = countClusterCTAs(plan);
+  if (int64_t counted = target.getClusteredSMs(cluster))
+    return counted;
+  return llvm::alignDown(target.getClusteredSMs(2), cluster);
+}
+/// Returns the pairs of a cluster, or the CTAs if each multiplies by itself,
+/// that have tiles of their own: pairs load keys and values together.
+inline int64_t countClusterPairs(WsTmemPlanAttr plan) {
+  return countClusterCTAs(plan) / countPairCTAs(plan) / plan.getValueCtas();
 }
 /// Returns true if the loader reads which tile is dealt: it does not know it if
 /// another CTA takes it from the counter, or where it asks for a cluster.
@@ -142,9 +156,9 @@ int64_t getProbabilityColumns(const ProblemFacts &facts, WsTmemPlanAttr plan);
 /// last block are handed back before these products.
 bool holdsKeys(WsTmemPlanAttr plan);
 
-/// True if K and V share a ring, as their slots have the same shape: halves of
-/// rows and of columns have not. They are used in the order in which they are
-/// loaded.
+/// True if K and V share a ring, as their slots have as many bytes: those of a
+/// pair, halves of rows and of columns, where the plan says so. They are used
+/// in the order in which they are loaded.
 bool sharesRing(const ProblemFacts &facts, WsTmemPlanAttr plan);
 
 /// Returns the columns of tensor memory that the tiles take.

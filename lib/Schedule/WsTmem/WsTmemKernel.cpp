@@ -29,10 +29,11 @@ Value WsTmemKernel::getPlace(int64_t number) {
   if (!rank)
     return context.i32(number);
   return b.createOrFold<arith::AddIOp>(
-      rank, context.i32(number * countPairCTAs(plan)));
+      rank, context.i32(number * countClusterCTAs(plan)));
 }
 
 ClusterTile WsTmemKernel::emitProductRows(int64_t number) {
+  assert(countClusterPairs(plan) == 1 && "expected one pair with own blocks");
   return walk.emitPart(walk.cluster.firstRow, context.i32(number),
                        countPairCTAs(plan));
 }
@@ -108,7 +109,10 @@ LogicalResult attn::emitWsTmem(KernelContext &context, WsTmemPlanAttr plan) {
                     }});
   list.push_back({kMultiplier.partition, 1, {0, 0}, registers.others, [&] {
                     control.elect([&] {
-                      plan.getPair() ? control.inLeader(multiply) : multiply();
+                      // The first CTA of each pair, where there are several.
+                      int64_t pairBits = countClusterPairs(plan) > 1 ? 1 : 0;
+                      plan.getPair() ? control.inLeader(multiply, pairBits)
+                                     : multiply();
                     });
                   }});
   // Three warps make up a warpgroup with the one that multiplies. One thread

@@ -65,7 +65,11 @@ void attn::numberRows(WsTmemKernel &shared) {
 }
 
 Value attn::getOwnHalf(WsTmemKernel &shared, int64_t own) {
-  return arith::MulIOp::create(shared.b, shared.rank, shared.context.i32(own));
+  Value rank = shared.rank;
+  // Pairs are of ranks 2n and 2n + 1.
+  if (countClusterPairs(shared.plan) > 1)
+    rank = arith::AndIOp::create(shared.b, rank, shared.context.i32(1));
+  return arith::MulIOp::create(shared.b, rank, shared.context.i32(own));
 }
 
 void attn::loadBlocks(WsTmemKernel &shared) {

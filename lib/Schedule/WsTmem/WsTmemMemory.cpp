@@ -66,7 +66,7 @@ static void makeRings(const TileWalk &walk, WsTmemPlanAttr plan,
     Ring v = k;
     v.name = values;
     v.view = TensorMapView::Whole;
-    if (hasWideHeads(facts, plan)) {
+    if (hasWideHeads(facts, plan) || plan.getPair()) {
       // As many bytes in slots of another shape.
       int64_t keys = getPartKeys(facts, plan),
               valueColumns = getOwnValueColumns(facts, plan);

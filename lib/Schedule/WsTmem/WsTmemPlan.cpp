@@ -92,7 +92,8 @@ TmemRegisters attn::getTmemRegisters(const ProblemFacts &facts,
 bool attn::sharesRing(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   if (hasOneTile(plan))
     return hasWideHeads(facts, plan);
-  return !plan.getPair() && getKeyColumns(facts) == getValueColumns(facts);
+  return (!plan.getPair() || plan.getOneRing()) &&
+         getKeyColumns(facts) == getValueColumns(facts);
 }
 
 int64_t attn::getOwnValueColumns(const ProblemFacts &facts,
@@ -331,6 +332,11 @@ static llvm::Error checkPair(const ProblemFacts &facts, WsTmemPlanAttr plan,
   int64_t columns = facts.isNarrow() ? 64 : 32;
   if (!plan.getPair())
     return llvm::Error::success();
+  if (plan.getOneRing() && !sharesRing(facts, plan))
+    return makeUnsupported(
+        getName(), llvm::formatv("one_ring with keys of {0} columns and values "
+                                 "of {1}, expected as many",
+                                 facts.headDim, facts.valueDim));
   assert(target.getClusteredSMs(2) > 0 && "chips with pairs have SMs in pairs");
   if (gathersKeys(facts))
     return makeUnsupported(getName(), "pair with rows of keys that are copied "
@@ -504,6 +510,7 @@ static KernelShape getKernelShape(const ProblemFacts &facts,
                                   const TargetRow &target) {
   KernelShape shape = getPersistentShape(countClusterCTAs(plan),
                                          countThreads(facts, plan), target);
+  shape.grid.front() = countClusteredSMs(plan, target);
   if (plan.getClc())
     shape.grid.front() = countTileCTAs(facts, getTilePlan(facts, plan));
   shape.dealsRuns = plan.getDealtRuns() != 0;

@@ -56,6 +56,14 @@ func.func @rank_of_buffer() {
 
 // -----
 
+func.func @rank_of_view(%b: !attn.buffer<2x64x64xf16, #attn.auto, shared>) {
+  // expected-error @below {{expected 'cga' of 2 dimensions, got 1}}
+  %v = attn.reinterpret %b {cga = #attn.cga<[[1]]>} : !attn.buffer<2x64x64xf16, #attn.auto, shared> -> !attn.buffer<2x128x32xf16, #attn.auto, shared>
+  return
+}
+
+// -----
+
 func.func @rank_of_tensor_memory() {
   // expected-error @below {{expected 'cga' of 2 dimensions, got 1}}
   %d = attn.tmem_alloc {cga = #attn.cga<[[1]]>} : !attn.buffer<128x128xf32, #attn.tmem<m = 128>, tmem>

@@ -348,6 +348,26 @@ func.func private @tmem_value_tiles() attributes {p = #attn.ws_tmem<value_ctas =
 
 // -----
 
+// expected-error @below {{expected cluster to be 1 or 4, got 2}}
+func.func private @tmem_cluster() attributes {p = #attn.ws_tmem<pair = true, cluster = 2>}
+
+// -----
+
+// expected-error @below {{expected tiles = 2, pair = true and own_blocks = false with cluster = 4, got tiles = 2, pair = false and own_blocks = false}}
+func.func private @tmem_cluster_of_one() attributes {p = #attn.ws_tmem<cluster = 4>}
+
+// -----
+
+// expected-error @below {{expected tiles = 2, pair = true and own_blocks = false with cluster = 4, got tiles = 2, pair = true and own_blocks = true}}
+func.func private @tmem_cluster_blocks() attributes {p = #attn.ws_tmem<own_blocks = true, pair = true, cluster = 4>}
+
+// -----
+
+// expected-error @below {{expected tiles = 2 and pair = true with one_ring, got tiles = 2 and pair = false}}
+func.func private @tmem_one_ring() attributes {p = #attn.ws_tmem<one_ring = true>}
+
+// -----
+
 // expected-error @below {{expected the epilogue 'staged' or 'tma' with o_halves, got 'auto'}}
 func.func private @tmem_halves() attributes {p = #attn.ws_tmem<o_halves = true>}
 

@@ -25,6 +25,14 @@ func.func @own_type(%b: !b) -> !b {
   return %r : !b
 }
 
+// A view of the buffer's own type that says which block it holds stays.
+// CHECK-LABEL: func.func @own_block(
+// CHECK: attn.reinterpret {{.*}} {cga = #attn.cga<{{\[\[}}0, 1]]>}
+func.func @own_block(%b: !b) -> !b {
+  %r = attn.reinterpret %b {cga = #attn.cga<[[0, 1]]>} : !b -> !b
+  return %r : !b
+}
+
 // CHECK-LABEL: func.func @view_of_view(
 // CHECK-SAME: %[[B:.*]]: !attn.buffer
 // CHECK-NEXT: %[[R:.*]] = attn.reinterpret %[[B]] : <64x128xf16, #attn.swizzled<span = 128>, shared> -> <32x64xf16, #attn.swizzled<span = 128>, shared>

@@ -108,7 +108,7 @@ public:
   /// Calls `body` for one thread of the warp.
   void elect(Body body);
   /// Calls `body` in the first CTA of a cluster.
-  void inLeader(Body body);
+  void inLeader(Body body, int64_t bits = 0);
 
   /// Gives up: nothing more is made, and isWhole() is false. The caller has
   /// emitted a diagnostic.

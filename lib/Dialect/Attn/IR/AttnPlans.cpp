@@ -197,6 +197,18 @@ LogicalResult WsTmemPlanAttr::verify(EmitErrorFn emitError,
                           "= 2, got tiles = "
                        << p.tiles
                        << " and pair = " << (p.pair ? "true" : "false");
+  if (p.cluster != 1 && p.cluster != 4)
+    return emitError() << "expected cluster to be 1 or 4, got " << p.cluster;
+  auto print = [](bool value) { return value ? "true" : "false"; };
+  if (p.cluster == 4 && (p.tiles != 2 || !p.pair || p.ownBlocks))
+    return emitError() << "expected tiles = 2, pair = true and own_blocks = "
+                          "false with cluster = 4, got tiles = "
+                       << p.tiles << ", pair = " << print(p.pair)
+                       << " and own_blocks = " << print(p.ownBlocks);
+  if (p.oneRing && (p.tiles != 2 || !p.pair))
+    return emitError() << "expected tiles = 2 and pair = true with one_ring, "
+                          "got tiles = "
+                       << p.tiles << " and pair = " << print(p.pair);
   return success();
 }
 

@@ -1,6 +1,7 @@
 //===- ClusterTable.cpp - What a cluster's CTAs share ---------------------===//
 
 #include "ClusterTable.h"
+#include "ShardPairs.h"
 #include "attn/Analysis/Memory/SharedAccess.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -84,14 +85,21 @@ static std::string printBuffers(const ChannelAnalysis &channels) {
   Table table;
   table.add({"buffer", "block", "bases", "copies", "box", "loads go to"});
   channels.getKernel().walk([&](Operation *op) {
-    if (auto alloc = dyn_cast<AllocOp>(op); alloc && alloc.getCga()) {
+    // A ring whose slots hold other values by turns has a line for each view.
+    auto view = dyn_cast<ReinterpretOp>(op);
+    auto alloc = view ? findAlloc(view) : dyn_cast<AllocOp>(op);
+    CGAAttr cga = view    ? view.getCgaAttr()
+                  : alloc ? alloc.getCgaAttr()
+                          : CGAAttr();
+    if (alloc && cga) {
       BulkCopyOpInterface load;
       channels.getKernel().walk([&](BulkCopyOpInterface copy) {
-        if (copy.isBulkLoad() && findAlloc(copy.getCopiedBuffer()) == alloc)
+        if (copy.isBulkLoad() && findAlloc(copy.getCopiedBuffer()) == alloc &&
+            findRingView(copy.getCopiedBuffer()) == view)
           load = copy;
       });
-      addBuffer(table, alloc.getName().value_or("buffer"), alloc.getType(),
-                alloc.getCgaAttr(), load);
+      addBuffer(table, alloc.getName().value_or("buffer"),
+                view ? view.getType() : alloc.getType(), cga, load);
     } else if (auto alloc = dyn_cast<TmemAllocOp>(op);
                alloc && alloc.getCga()) {
       addBuffer(table, alloc.getName().value_or("buffer"), alloc.getType(),

@@ -11,6 +11,25 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+ReinterpretOp attn::findRingView(Value buffer) {
+  while (Operation *def = buffer.getDefiningOp()) {
+    if (auto view = dyn_cast<ReinterpretOp>(def)) {
+      auto ring = view.getSource().getDefiningOp<AllocOp>();
+      bool isOther =
+          ring &&
+          ring.getType().getNumSlots() == view.getType().getNumSlots() &&
+          ring.getType().getSlotShape() != view.getType().getSlotShape();
+      if (isOther)
+        return view;
+    }
+    auto viewLike = dyn_cast<ViewLikeOpInterface>(def);
+    if (!viewLike)
+      return {};
+    buffer = viewLike.getViewSource();
+  }
+  return {};
+}
+
 bool attn::isTransposed(Value view) {
   bool isOdd = false;
   while (auto op = view.getDefiningOp<ViewLikeOpInterface>()) {
@@ -33,16 +52,17 @@ static LogicalResult refuseLayout(Operation *alloc, CGAAttr given,
 
 /// Checks that a layout in shared memory is that of the loads.
 LogicalResult PairSharder::checkLayouts() {
-  WalkResult walk = kernel.walk([&](AllocOp alloc) -> WalkResult {
-    if (!alloc.getCga())
+  WalkResult walk = kernel.walk([&](Operation *op) -> WalkResult {
+    if (!isa<AllocOp, ReinterpretOp>(op))
       return WalkResult::advance();
-    ClusterBuffer *buffer = getBuffer(alloc.getResult());
-    if (!buffer->bases)
+    ClusterBuffer *buffer = getBuffer(op->getResult(0));
+    if (!buffer || buffer->getHolder() != op || !buffer->getCga() ||
+        !buffer->bases)
       return WalkResult::advance();
-    auto found = CGAAttr::get(alloc.getContext(), *buffer->bases);
-    if (found == alloc.getCgaAttr())
+    auto found = CGAAttr::get(op->getContext(), *buffer->bases);
+    if (found == buffer->getCga())
       return WalkResult::advance();
-    return refuseLayout(alloc, alloc.getCgaAttr(), found, buffer->loads.front(),
+    return refuseLayout(op, buffer->getCga(), found, buffer->loads.front(),
                         "the coordinates of this load say so");
   });
   return failure(walk.wasInterrupted());
@@ -81,10 +101,10 @@ SmallVector<FoundLayout> PairSharder::findLayouts(Products kind) {
     else if (kind == Products::Given)
       for (SmallVector<int64_t> &basis : layouts.d)
         basis[1] /= 2;
-    add(product.b->alloc, orient(layouts.b, isTurned), product.product);
+    add(product.b->getHolder(), orient(layouts.b, isTurned), product.product);
     if (!hasA)
       continue;
-    add(product.a->alloc, *product.a->bases, product.product);
+    add(product.a->getHolder(), *product.a->bases, product.product);
     add(findTmemAlloc(product.product.getProduct()), layouts.d,
         product.product);
   }
@@ -106,6 +126,8 @@ void PairSharder::setLayouts(ArrayRef<FoundLayout> layouts) {
   for (const FoundLayout &layout : layouts)
     if (auto buffer = dyn_cast<AllocOp>(layout.alloc))
       buffer.setCgaAttr(layout.cga);
+    else if (auto view = dyn_cast<ReinterpretOp>(layout.alloc))
+      view.setCgaAttr(layout.cga);
     else
       cast<TmemAllocOp>(layout.alloc).setCgaAttr(layout.cga);
 }

@@ -88,7 +88,9 @@ std::optional<CGABases> PairSharder::findSteps(BulkCopyOpInterface load) const {
 
 void PairSharder::findBlocks(ClusterBuffer &buffer) {
   kernel.walk([&](BulkCopyOpInterface copy) {
-    if (copy.isBulkLoad() && findAlloc(copy.getCopiedBuffer()) == buffer.alloc)
+    if (copy.isBulkLoad() &&
+        findAlloc(copy.getCopiedBuffer()) == buffer.alloc &&
+        findRingView(copy.getCopiedBuffer()) == buffer.view)
       buffer.loads.push_back(copy);
   });
   if (!hasBits())
@@ -109,10 +111,13 @@ ClusterBuffer *PairSharder::getBuffer(Value view) {
   AllocOp alloc = findAlloc(view);
   if (!alloc)
     return nullptr;
-  std::unique_ptr<ClusterBuffer> &buffer = buffers[alloc];
+  ReinterpretOp ring = findRingView(view);
+  std::unique_ptr<ClusterBuffer> &buffer =
+      buffers[ring ? ring.getOperation() : alloc.getOperation()];
   if (!buffer) {
     buffer = std::make_unique<ClusterBuffer>();
     buffer->alloc = alloc;
+    buffer->view = ring;
     findBlocks(*buffer);
   }
   return buffer.get();
@@ -137,9 +142,9 @@ void PairSharder::collect() {
 
 /// Notes at the loads of a buffer.
 static void noteLoads(InFlightDiagnostic &diag, ClusterBuffer &buffer) {
-  if (buffer.alloc.getCga())
-    diag.attachNote(buffer.alloc.getLoc())
-        << "its layout is " << buffer.alloc.getCgaAttr();
+  if (buffer.getCga())
+    diag.attachNote(buffer.getHolder()->getLoc())
+        << "its layout is " << buffer.getCga();
   diag.attachNote(buffer.loads.front()->getLoc())
       << "it is loaded here"
       << (buffer.same & 1 ? ", at coordinates that are the same in both" : "");
@@ -445,6 +450,14 @@ static void wrapInLeader(Region &region, IntegerAttr bits) {
   YieldOp::create(builder, region.getLoc(), ValueRange());
 }
 
+void PairSharder::setMulticasts() {
+  Builder b(kernel.getContext());
+  for (auto [buffer, bits] : multicasts)
+    for (BulkCopyOpInterface load : buffer->loads)
+      load.setMulticastCTAs(int64_t(1) << llvm::popcount(bits),
+                            b.getI64IntegerAttr(bits));
+}
+
 void PairSharder::makePairs() {
   Builder b(kernel.getContext());
   DenseSet<ClusterBuffer *> halved;
@@ -456,10 +469,7 @@ void PairSharder::makePairs() {
     auto [parent, index] = getPartition(product.product);
     partitions.insert(&parent->getRegion(index));
   }
-  for (auto [buffer, bits] : multicasts)
-    for (BulkCopyOpInterface load : buffer->loads)
-      load.setMulticastCTAs(int64_t(1) << llvm::popcount(bits),
-                            b.getI64IntegerAttr(bits));
+  setMulticasts();
   for (Region *region : partitions)
     wrapInLeader(*region, ctas == 2 ? IntegerAttr() : b.getI64IntegerAttr(1));
   maps.rewrite();
@@ -480,6 +490,60 @@ LogicalResult PairSharder::report() {
   return success();
 }
 
+/// Takes the loads out of `multicasts` that fill slots of a channel which
+/// others fill in other CTAs. Returns true if there are some.
+bool PairSharder::dropMixed(const ChannelAnalysis &channels) {
+  llvm::MapVector<std::pair<Operation *, unsigned>, uint32_t> shared;
+  auto forLoads = [&](function_ref<void(uint32_t &, ClusterBuffer *)> body) {
+    kernel.walk([&](BulkCopyOpInterface load) {
+      auto fill = dyn_cast<ChannelUserOpInterface>(load.getOperation());
+      if (!load.isBulkLoad() || !fill || !fill.getUsedHandle())
+        return;
+      auto owner = channels.getOwners().find(fill.getUsedHandle()->get());
+      if (owner != channels.getOwners().end())
+        body(shared
+                 .try_emplace({owner->second.channel, owner->second.role},
+                              ctas - 1)
+                 .first->second,
+             getBuffer(load.getCopiedBuffer()));
+    });
+  };
+  forLoads([&](uint32_t &bits, ClusterBuffer *buffer) {
+    bits &= multicasts.lookup(buffer);
+  });
+  bool isDropped = false;
+  forLoads([&](uint32_t &bits, ClusterBuffer *buffer) {
+    if (multicasts.lookup(buffer) == bits)
+      return;
+    multicasts.erase(buffer);
+    isDropped = true;
+  });
+  return isDropped;
+}
+
+/// Lets CTAs that hold the same half of a factor of given products load it
+/// together, where that can be counted.
+LogicalResult PairSharder::shareGiven(const ChannelAnalysis &channels) {
+  if (!hasBits() || ctas == 2)
+    return success();
+  for (ClusterProduct product : products)
+    for (ClusterBuffer *factor : {product.b, product.a})
+      if (factor && !factor->loads.empty())
+        planParts(*factor, product.dimN, /*isHalved=*/false);
+  while (dropMixed(channels))
+    ;
+  if (!findSignalReason(channels).empty())
+    multicasts.clear();
+  for (auto [buffer, bits] : multicasts)
+    for (BulkCopyOpInterface load : buffer->loads)
+      if (failed(maps.add(load.getMap(), int64_t(1) << llvm::popcount(bits))))
+        return failure();
+  isShared = !multicasts.empty();
+  setMulticasts();
+  maps.rewrite();
+  return success();
+}
+
 LogicalResult PairSharder::run(const ChannelAnalysis &channels) {
   collect();
   if (hasBits() && failed(checkLayouts()))
@@ -488,7 +552,8 @@ LogicalResult PairSharder::run(const ChannelAnalysis &channels) {
     return success();
   if (products.front().group.isOfPair()) {
     SmallVector<FoundLayout> layouts = findLayouts(Products::Given);
-    if (failed(checkGiven()) || failed(checkSums(layouts)))
+    if (failed(checkGiven()) || failed(checkSums(layouts)) ||
+        failed(shareGiven(channels)))
       return failure();
     setLayouts(layouts);
     return report();

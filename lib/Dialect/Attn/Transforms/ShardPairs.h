@@ -13,6 +13,9 @@ namespace mlir::attn {
 /// How what a buffer is loaded with differs between the CTAs of a cluster.
 struct ClusterBuffer {
   AllocOp alloc;
+  /// The view whose slots these are, where slots of a ring hold other values by
+  /// turns; null if they are those that are allocated.
+  ReinterpretOp view;
   SmallVector<BulkCopyOpInterface> loads;
   /// The bits of the rank in which nothing differs, and what differs in another
   /// one, because of which op; null if none does.
@@ -24,6 +27,12 @@ struct ClusterBuffer {
   std::optional<CGABases> steps;
   /// These steps, if they are a layout.
   std::optional<CGABases> bases;
+
+  /// Returns what has the layout, and the layout that somebody has written.
+  Operation *getHolder() {
+    return view ? view.getOperation() : alloc.getOperation();
+  }
+  CGAAttr getCga() { return view ? view.getCgaAttr() : alloc.getCgaAttr(); }
 };
 
 /// A product, with its factors in shared memory.
@@ -45,6 +54,10 @@ struct FoundLayout {
   Operation *product;
 };
 
+/// Returns the view of all slots of a ring under which `buffer` has slots of
+/// another shape than the allocated ones; null if it has the latter.
+ReinterpretOp findRingView(Value buffer);
+
 /// Returns true if an odd number of the views that lead to `view` exchange rows
 /// and columns.
 bool isTransposed(Value view);
@@ -62,7 +75,7 @@ public:
   /// emitted.
   LogicalResult run(const ChannelAnalysis &channels);
   /// True if loads and products were rewritten.
-  bool areMade() const { return isMade; }
+  bool areMade() const { return isMade || isShared; }
   int64_t countProducts() const { return isMade ? products.size() : 0; }
 
 private:
@@ -79,6 +92,8 @@ private:
   std::optional<CGABases> findSteps(BulkCopyOpInterface load) const;
 
   LogicalResult checkGiven();
+  LogicalResult shareGiven(const ChannelAnalysis &channels);
+  bool dropMixed(const ChannelAnalysis &channels);
 
   /// Whose products they are: each CTA's, a pair's because it is found that
   /// they can be, or a pair's because somebody has written so.
@@ -96,6 +111,7 @@ private:
   int64_t planParts(ClusterBuffer &buffer, unsigned dim, bool isHalved);
   bool isMapShared(const ClusterBuffer &buffer) const;
 
+  void setMulticasts();
   void makePairs();
   void halve(ClusterProduct product);
   LogicalResult report();
@@ -109,7 +125,7 @@ private:
   SmallVector<ClusterProduct> products;
   /// The bits in which CTAs differ that share the loads of a buffer.
   llvm::MapVector<ClusterBuffer *, uint32_t> multicasts;
-  bool isMade = false;
+  bool isMade = false, isShared = false;
 };
 
 } // namespace mlir::attn

@@ -162,6 +162,26 @@ func.func @pair(%q: memref<1x8x256x64xf16>, %v: memref<1x8x256x48xf16>, %o: memr
 
 // -----
 
+func.func @one_ring(%q: memref<1x8x256x192xf16>, %v: memref<1x8x256x128xf16>, %o: memref<1x8x256x128xf16>) {
+  // expected-error@+1 {{schedule 'ws_tmem' does not support one_ring with keys of 192 columns and values of 128, expected as many}}
+  attn.attention ins(%q, %q, %v : memref<1x8x256x192xf16>, memref<1x8x256x192xf16>, memref<1x8x256x128xf16>)
+                 outs(%o : memref<1x8x256x128xf16>) {plan = #attn.ws_tmem<pair = true, one_ring = true>}
+  return
+}
+
+// -----
+
+// In one ring, slots have keys and values by turns.
+
+func.func @one_ring_slots(%q: memref<1x8x256x128xf16>, %o: memref<1x8x256x128xf16>) {
+  // expected-error@+1 {{does not fit: shared memory 246000 (q 2 x 32768 + kv 11 x 16384 + barriers 30 x 8) exceeds 232448 on sm_100a}}
+  attn.attention ins(%q, %q, %q : memref<1x8x256x128xf16>, memref<1x8x256x128xf16>, memref<1x8x256x128xf16>)
+                 outs(%o : memref<1x8x256x128xf16>) {plan = #attn.ws_tmem<kv_stages = 11, epilogue = direct, pair = true, one_ring = true>}
+  return
+}
+
+// -----
+
 // Each CTA of a pair has half of the keys of a slot and half of the columns of values.
 
 func.func @halves(%q: memref<1x8x256x192xf16>, %v: memref<1x8x256x128xf16>, %o: memref<1x8x256x128xf16>) {

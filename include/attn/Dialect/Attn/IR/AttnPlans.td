@@ -198,7 +198,15 @@ def Attn_WsTmemPlanAttr : Attn_Plan<Attn_Dialect, "WsTmemPlan", "ws_tmem", "ws_t
     Attn_PlanInt<0,
       "Runs of keys that all sequences have together, as in `#attn.decode`, which a "
       "kernel in front deals (`attn.plan_work`): CTAs walk the tiles of each. 0: each "
-      "sequence has as many">:$dealt_runs)> {
+      "sequence has as many">:$dealt_runs,
+    Attn_PlanInt<1,
+      "CTAs of a cluster: 1 for as many as `pair` and `value_ctas` ask for, or 4. Then "
+      "two pairs walk the same keys, and CTAs of the same rank in their pairs load "
+      "half of each slot for both. With `pair` and two tiles, not with `own_blocks`">:$cluster,
+    Attn_PlanBool<false,
+      "Keys and values of a pair share a ring, where rows of both are as long: half of "
+      "a block's keys takes as many bytes as half of the columns of its values. With "
+      "`pair` and two tiles only">:$one_ring)> {
   let description = [{
     FlashAttention-4 style: one thread loads by TMA, one multiplies with tcgen05
     into tensor memory, and two warpgroups of 128 query rows each compute the

@@ -125,7 +125,8 @@ LogicalResult ReinterpretOp::verify() {
     return emitOpError("expected the memory space ")
            << stringifyMemorySpace(source.getSpace()) << " of the source, got "
            << stringifyMemorySpace(result.getSpace());
-  if (failed(verifyShared(*this, source)))
+  if (failed(verifyShared(*this, source)) ||
+      failed(verifyCGA(*this, getCgaAttr(), result.getSlotShape().size())))
     return failure();
   if (isAuto(source.getLayout()) || isAuto(result.getLayout()))
     return success();
@@ -148,7 +149,7 @@ Value ReinterpretOp::getViewSource() { return getSource(); }
 
 OpFoldResult ReinterpretOp::fold(FoldAdaptor) {
   BufferType source = getSource().getType();
-  if (source == getType())
+  if (source == getType() && !getCga())
     return getSource();
   auto inner = getSource().getDefiningOp<ReinterpretOp>();
   if (!inner)

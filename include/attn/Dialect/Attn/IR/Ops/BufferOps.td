@@ -117,8 +117,12 @@ def Attn_ReinterpretOp : Attn_Op<"reinterpret", [Pure, DeclareOpInterfaceMethods
     verifier checks that the result needs no more bytes than the source has
     (once both layouts are chosen).
 
-    Folds: a view of the buffer's own type is the buffer, a view of a view is one
-    of the buffer behind it.
+    In a cluster whose CTAs multiply together `cga` says which block of a value a
+    slot of the view holds: slots that have keys and values by turns hold other
+    blocks under each type.
+
+    Folds: a view of the buffer's own type is the buffer, unless it has a `cga`, a
+    view of a view is one of the buffer behind it.
 
     Undefined behaviour: reading bytes that were written under another type
     whose layout puts other elements there.
@@ -130,13 +134,21 @@ def Attn_ReinterpretOp : Attn_Op<"reinterpret", [Pure, DeclareOpInterfaceMethods
       %o = attn.reinterpret %q : !attn.buffer<128x128xf16, #attn.swizzled<span = 128>, shared> -> !attn.buffer<128x64xf16, #attn.swizzled<span = 128>, shared>
       return
     }
+    func.func @values_over_keys(%k: !attn.buffer<2x64x128xf16, #attn.swizzled<span = 128>, shared>) {
+      %v = attn.reinterpret %k {cga = #attn.cga<[[0, 1]]>} : !attn.buffer<2x64x128xf16, #attn.swizzled<span = 128>, shared> -> !attn.buffer<2x128x64xf16, #attn.swizzled<span = 128>, shared>
+      return
+    }
     ```
   }];
-  let arguments = (ins Arg<Attn_BufferType, "a buffer">:$source);
+  let arguments = (ins Arg<Attn_BufferType, "a buffer">:$source,
+    Described<OptionalAttr<Attn_CGAAttr>, "which block of a value of the cluster a slot of the view holds">:$cga);
   let results = (outs Res<Attn_BufferType, "the view">:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
+  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$source), [{
+      build($_builder, $_state, type, source, ::mlir::attn::CGAAttr());
+    }]>];
 }
 
 def Attn_LocalLoadOp : Attn_Op<"local_load"> {
