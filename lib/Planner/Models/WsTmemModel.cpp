@@ -461,6 +461,7 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
   // Where a CTA has all queries that need some keys, these may come too late.
   if (queries * rows <= rowsTogether || areResultsPartial(facts))
     addDramTime(estimate, facts, plan.getBlockN(),
-                getBytesInFlight(facts, plan), target);
+                getBytesInFlight(facts, plan), target,
+                countRuns(facts, plan.getDealtRuns()));
   return estimate;
 }

@@ -252,16 +252,18 @@ ClusterTile Softmax::getBlocks() {
     return arith::MinSIOp::create(b, arith::MaxSIOp::create(b, x, least), most);
   };
   BlockBounds &bounds = blocks.bounds;
-  // Without a band all tiles have the same bounds.
+  // Without a band all tiles have the same bounds. Those of a run are the
+  // walk's: that they are the same would not follow from how they are cut.
   if (!plan.getOwnBlocks() && !bounds.lower && !bounds.upper &&
       !shared.facts.hasKeyRange()) {
     bounds = emitBlockBounds(shared.context, shared.tile.getBoundedTiles(),
                              shared.tile.row, shared.tile.blockM,
                              plan.getBlockN());
-    if (shared.tile.at.split)
-      for (Value *bound :
-           {&bounds.begin, &bounds.fullBegin, &bounds.fullEnd, &bounds.end})
-        *bound = clamp(*bound, blocks.begin, blocks.end);
+    if (shared.tile.at.split) {
+      bounds.fullEnd = clamp(bounds.fullEnd, blocks.begin, blocks.end);
+      bounds.begin = bounds.fullBegin = blocks.begin;
+      bounds.end = blocks.end;
+    }
     return blocks;
   }
   bounds.begin = blocks.begin;
