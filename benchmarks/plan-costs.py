@@ -22,8 +22,8 @@ estimate / measured and its inverse: median and 95th percentile) and the time of
 is taken over that of the best schedule (geometric mean and 95th percentile): with the scales
 of the board's calibration file as they are, and with those that the first set asks for, which
 multiply the times of a schedule, and of its packed problems, lengths and pages; --scales names
-those that may change. --write stores these with their residuals, --page the table of
-docs/HowTo/how-a-plan-is-chosen.md.
+those that may change. --write stores these with their residuals, --page one of the two tables of
+docs/HowTo/how-a-plan-is-chosen.md, with --expected the other one.
 """
 
 from __future__ import annotations
@@ -402,8 +402,13 @@ def describe(problems: list[dict], scales: dict[str, float] | None) -> str:
     )
 
 
-def write_page(problems: list[dict], board: str) -> None:
-    """Writes the table of the problems that no scale was fitted to."""
+#: What the page's two tables say: what the planner knows of lengths.
+CAPTIONS = ("lengths that the planner does not know", "lengths that the planner expects (`--expected`)")
+
+
+def write_page(problems: list[dict], board: str, expected: bool) -> None:
+    """Writes one of the two tables of the problems that no scale was fitted to, and leaves the
+    other one and the file's other sections as they are."""
     section = results_util.make_section(
         "Estimates beside measured times", board, time.strftime("%Y-%m-%d"),
         "benchmarks/plan-costs.py --report costs.json --page",
@@ -421,9 +426,14 @@ def write_page(problems: list[dict], board: str) -> None:
         )
     columns = ["problems", "number", "kernels", "estimate off, median", "95th percentile"]
     columns += ["taken / best, mean", "95th percentile"]
-    section["tables"].append({"caption": "", "columns": columns, "rows": rows})
-    contents = {"title": "What problems beside the plain ones take", "sections": [section]}
     path = results_util.RESULTS / "plan-costs.json"
+    contents = json.loads(path.read_text(encoding="utf-8"))
+    known = next(each for each in contents["sections"] if each["id"] == section["id"])
+    table = {"caption": CAPTIONS[expected], "columns": columns, "rows": rows}
+    tables = [each for each in known["tables"] if each["caption"] != table["caption"]] + [table]
+    section["tables"] = sorted(tables, key=lambda each: CAPTIONS.index(each["caption"]))
+    section["notes"] = known["notes"]
+    known.update(section)
     path.write_text(results_util.to_text(contents), encoding="utf-8")
 
 
@@ -451,7 +461,7 @@ def report(options: argparse.Namespace) -> int:
                 if chosen:
                     print(f"{title:<11} {name:<5} {kind or 'all':<6} {describe(chosen, own)}")
     if options.page:
-        write_page(problems, options.board.upper())
+        write_page(problems, options.board.upper(), options.expected)
     for name, value in sorted(scales.items()):
         print(f"{name:<18} {value:.3f}, residual {residuals[name]:.3f}")
     if options.write:

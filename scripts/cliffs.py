@@ -243,21 +243,16 @@ class Reason:
 REASONS = [
     Reason("More than 256 queries of dense keys are not cut into runs, however few tiles there are",
            2.1, lambda j: j.walk.startswith("drafts-dense") and j.before == "256"),
-    Reason("With tcgen05, heads of more than 128 columns and keys of 8 bits are multiplied by "
-           "mma.sync, which the roof does not count",
-           1.9, lambda j: j.chip == "sm_100a" and (
-               "f8" in j.walk or "d256" in j.walk or "d512" in j.walk
-               or j.walk == "columns-rows")),
+    Reason("Above 256 columns `ws_tmem` takes multiples of 16 only",
+           6.1, lambda j: j.walk.startswith("columns") and j.schedules == ("ws_tmem", "tiled_d")),
     Reason("Keys of 8 bits become 16 bits once for each tile of rows",
-           1.9, lambda j: "f8" in j.walk and adds_tile(j)),
+           2.1, lambda j: "f8" in j.walk and adds_tile(j)),
     Reason("Rows that a tile does not hold take another one, which reads keys from L2 and is "
-           "mostly padding", 1.7, adds_tile),
+           "mostly padding", 1.8, adds_tile),
     Reason("One more query of a head takes another tile of it, and another block of keys",
            2.5, lambda j: j.walk.startswith("prefill")),
     Reason("Above 256 columns `decode` takes multiples of 16 only, whose groups of 8 its warps "
            "divide", 3.2, lambda j: j.walk == "columns-decode"),
-    Reason("With tcgen05 no schedule has more than 128 columns",
-           5.2, lambda j: j.chip == "sm_100a" and j.walk == "columns-prefill"),
     Reason("Wider rows are padded to whole spans of a swizzle, and leave registers and shared "
            "memory for fewer rows and keys",
            2.4, lambda j: j.walk.startswith("columns")),
