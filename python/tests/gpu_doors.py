@@ -23,6 +23,7 @@ call takes the host alone.
 
 import argparse
 import contextlib
+import functools
 import json
 import re
 import statistics
@@ -152,12 +153,13 @@ def time_attention(rounds):
             # As torch activates it, in the place of its own flash attention.
             attention.activate_flash_attention_impl("FA4")
             try:
-                take_two_results()
                 candidates = {
                     "attn": call_door(q, k, v, is_causal=True),
                     "FA4": call_sdpa(SDPBackend.FLASH_ATTENTION, q, k, v, is_causal=True),
                 }
-                yield {"length": length, "torch's flash": "FA4"}, measure_rounds(candidates, rounds)
+                with take_two_results():
+                    found = measure_rounds(candidates, rounds)
+                yield {"length": length, "torch's flash": "FA4"}, found
             finally:
                 attention.restore_flash_attention_impl()
 
@@ -171,15 +173,24 @@ def find_fa4():
     return None
 
 
+@contextlib.contextmanager
 def take_two_results():
-    """torch 2.11 takes two results of FlashAttention-4's function, whose newer versions have
-    more."""
+    """Within it FlashAttention-4's function has two results, as torch 2.11 takes them; newer
+    versions have more, which their own callers take."""
     from flash_attn.cute import interface
 
     function = interface._flash_attn_fwd
-    if not hasattr(function, "whole"):
-        interface._flash_attn_fwd = lambda *given, **options: function(*given, **options)[:2]
-        interface._flash_attn_fwd.whole = function
+
+    # The function asks its own name for what it has compiled, an attribute of it.
+    @functools.wraps(function)
+    def call(*given, **options):
+        return function(*given, **options)[:2]
+
+    interface._flash_attn_fwd = call
+    try:
+        yield
+    finally:
+        interface._flash_attn_fwd = function
 
 
 def call_fa4(function, q, k, v):

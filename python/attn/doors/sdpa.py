@@ -148,6 +148,8 @@ def _replace_attention(
     scope = {**function.__globals__, "scaled_dot_product_attention": attention}
     copy = types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__)
     copy.__kwdefaults__ = function.__kwdefaults__
+    # It hands itself to the modes below, such as that of a default device, which call it again.
+    scope[function.__name__] = copy
     return copy
 
 

@@ -48,7 +48,7 @@ class Mod:
     def __init__(self, kind: str, text: str, tensors: Sequence[Any]) -> None:
         #: "score_mod", "mask_mod" or "out_mod".
         self.kind = kind
-        #: The region's operations; captured tensors are %KINDn.
+        #: The region's operations in one line; captured tensors are %KINDn.
         self.text = text
         #: What the region reads, by n.
         self.tensors = tuple(tensors)
@@ -157,6 +157,8 @@ def _trace_function(kind: str, function: Any) -> tuple[_Traced, list[Any]]:
             f" : !{name[1:]}\n", f" : !#{number}\n"
         )
     text = text.replace("%#", f"%{kind}").replace("!#", f"!{kind}")
+    # In one line: torch 2.11's compiler writes the texts of an operator's call into comments.
+    text = " ".join(text.split())
     used = tuple(int(name.removeprefix(f"%{kind}")) for name in names)
     return _Traced(text, used), tensors
 
@@ -231,7 +233,7 @@ class Regions(NamedTuple):
                 parameters.append(f", %{kind}{number}: !{kind}{number}")
             if body:
                 op = "attn.combine" if kind == "out_mod" and is_merged else "attn.attention"
-                regions[op] += f" {kind} {{\n    {_write_header(kind)}\n{body}    }}"
+                regions[op] += f" {kind} {{\n    {_write_header(kind)}\n      {body}\n    }}"
         for number, line in enumerate(lines):
             if line.lstrip().startswith("func.func"):
                 head, separator, tail = line.rpartition(") {")

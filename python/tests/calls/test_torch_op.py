@@ -167,6 +167,20 @@ def test_compile(on_cpu, backend):
             torch.testing.assert_close(got, wanted)
 
 
+def test_lines_of_a_graph(on_cpu):
+    """Each call is one line, which torch 2.11 writes into a comment of the code that it compiles."""
+    bias = attn.score_mod(lambda score, b, h, q_idx, kv_idx: score * 2 + q_idx)
+    lines = []
+
+    def compile_graph(module, inputs):
+        lines.extend(str(node.format_node()) for node in module.graph.nodes)
+        return module
+
+    q = make(1, 1, 16, 32)
+    torch.compile(lambda: attn.attention(q, q, q, score_mod=bias), backend=compile_graph)()
+    assert any("arith.mulf" in each for each in lines) and "\n" not in "".join(lines)
+
+
 def test_compile_with_outputs(on_cpu):
     def layer(q, o, lse):
         attn.attention(q, q, q, out=o, lse=lse)

@@ -1,6 +1,7 @@
 """torch's scaled_dot_product_attention on attn's kernels, on the simulator, and the operators that
 replace those for flash attention."""
 
+import contextlib
 import logging
 
 import attn
@@ -71,8 +72,11 @@ def test_types():
     compare(*[make(1, 2, 20, 64, dtype=torch.bfloat16)] * 3, tolerance=3e-2)
 
 
-def test_modules(monkeypatch):
-    """torch's own layers reach it, whose function torch asks the mode about."""
+@pytest.mark.parametrize("outer", [contextlib.nullcontext, lambda: Q.device, attn.torch.sdpa])
+@pytest.mark.parametrize("inner", [contextlib.nullcontext, lambda: Q.device])
+def test_modules(monkeypatch, outer, inner):
+    """torch's own layers reach it once, whose function torch asks the mode about, and the modes
+    around it and in it, such as those of a device."""
     reached = []
     attend = door.attend
     monkeypatch.setattr(door, "attend", lambda *given: reached.append(1) or attend(*given))
@@ -80,7 +84,7 @@ def test_modules(monkeypatch):
     x = make(1, 10, 64)
     with torch.no_grad():
         want = layer(x, x, x, need_weights=False)[0]
-        with attn.torch.sdpa():
+        with outer(), attn.torch.sdpa(), inner():
             got = layer(x, x, x, need_weights=False)[0]
     assert (got - want).abs().max() < 5e-3 and reached == [1]
 
