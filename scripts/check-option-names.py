@@ -22,6 +22,7 @@ LIMIT = 8
 LIMITS = {
     "added_lengths": 18,
     "added_page_size": 11,
+    "amax": 30,
     "block_keys": 22,
     "block_rows": 22,
     "expected_keys": 13,

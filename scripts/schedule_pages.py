@@ -30,6 +30,7 @@ EXAMPLES: dict[str, list[str] | None] = {
     "out_group": ["--out-type=f8E4M3FN", "--out-group=64"],
     "out_scale_type": ["--out-type=f8E4M3FN", "--out-group=64", "--out-scale-type=f8E8M0FNU"],
     "out_scale_tiles": ["--out-type=f4E2M1FN", "--out-group=16", "--out-scale-tiles"],
+    "amax": ["--amax"],
     "layout": ["--layout=bnhd"],
     "varlen": ["--q=1x8x8x64xf16", "--varlen=q:3,5"],
     "kv_lengths": ["--kv-lengths=30,64"],

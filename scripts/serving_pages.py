@@ -80,8 +80,8 @@ VALUES = {
 }
 #: Options that the tensors of a call decide, or what a plan is made for.
 FROM_TENSORS = (
-    "q kv_heads kv_len dv kv_type out_type out_group out_scale_type out_scale_tiles varlen kv_lengths page_size page_indptr "
-    "added_page_size added_lengths block_rows block_keys rope_dim rope_apart sinks init_state descales scale_group v_transposed row_state lse "
+    "q kv_heads kv_len dv kv_type out_type out_group out_scale_type out_scale_tiles amax varlen kv_lengths page_size "
+    "page_indptr added_page_size added_lengths block_rows block_keys rope_dim rope_apart sinks init_state descales scale_group v_transposed row_state lse "
     "dynamic"
 ).split()
 #: The settings that are not options of a problem.
@@ -175,6 +175,9 @@ order of o with groups in the place of columns: f32, the largest magnitude of th
 the type. "f4E2M1FN" with `out_group=16` is nvfp4: bytes (uint8) of two results each, that of the
 even column in the lower half, and scales of e4m3; `attn.unpack_nvfp4` reads both. An `out` has such
 scales where `out_scales` says where they go.
+
+`amax`, f32 of one element, is where the largest size of all results goes, before they are
+multiplied by `out_scale` or rounded: it joins the number that is there, so write 0 first.
 
 Returns o like q, or (o, lse) with `lse`. numpy arrays run on the GPU if there is one, else on the
 simulator; bf16 is uint16 and e4m3 uint8 there. Torch tensors go through the operator
@@ -396,11 +399,12 @@ def write_function(name: str, call: Call, rows: list[dict]) -> str:
             more = f"    added: tuple[Any, ...] | None = None,\n{more}"
             lines += f"    tensors |= added_keys.name_added(added, {name == 'mla_decode'})\n"
         more += "    out_type: Any = None,\n    out_group: int | None = None,\n    out_scales: Any = None,\n"
+        more += "    amax: Any = None,\n"
         more += "    pad: bool = False,\n    stream: int | None = None,\n"
         required = "".join(f'"{each}", ' for each in call.required.split())
         lines += f"    decode_calls.check_given(options, ({required.rstrip()}))\n" if required else ""
         call_line = (
-            "    outputs = decode_calls.Outputs(lse, out, stream, out_type, out_group, out_scales)\n"
+            "    outputs = decode_calls.Outputs(lse, out, stream, out_type, out_group, out_scales, amax)\n"
         )
         call_line += (
             f"    return decode_calls.call(tensors, options, ({', '.join(mods)}), init, outputs, pad)\n"

@@ -246,6 +246,8 @@ static SmallVector<Type> getArgumentTypes(Builder &builder,
                                    element));
   if (problem.outGroup != 0)
     types.push_back(getOutputScaleType(builder, problem));
+  if (problem.amax)
+    types.push_back(MemRefType::get({1}, builder.getF32Type()));
   if (!problem.addedLengths.empty())
     addAddedTypes(builder, problem, keyElement, types);
   return types;
@@ -351,6 +353,8 @@ OwningOpRef<ModuleOp> attn::buildProblem(MLIRContext *context,
     op.getQRopeMutable().assign(take(true));
   if (problem.outGroup != 0)
     op.getOScalesMutable().assign(take(true));
+  if (problem.amax)
+    op.getAmaxMutable().assign(take(true));
   if (!problem.addedLengths.empty()) {
     op.getAddedKMutable().assign(take(true));
     if (!isLatent)

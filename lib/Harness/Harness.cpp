@@ -319,8 +319,13 @@ Error Runner::compare(HarnessReport &report) {
                            *reference, tolerance, isNarrow ? tolerance : 0))
       report.problems.push_back(*problem);
   }
+  compareNarrow(report, problem, *reference);
+  std::optional<AttentionResult> limited;
+  if (o->argument.dtype == DType::I8)
+    limitFloat4(limited.emplace(*reference));
   Expected<Deviation> output =
-      compareOutput(merged ? viewOutput(*merged) : o->getView(), *reference);
+      compareOutput(merged ? viewOutput(*merged) : o->getView(),
+                    limited ? *limited : *reference);
   if (!output)
     return output.takeError();
   report.output = std::move(*output);

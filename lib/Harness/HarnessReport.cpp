@@ -89,6 +89,10 @@ json::Value HarnessReport::toJSON() const {
     object["output"] = ::toJSON(*output, outputTolerance);
   if (lse)
     object["lse"] = ::toJSON(*lse, lseTolerance);
+  if (rounded)
+    object["rounded"] = json::Object{{"count", rounded->count},
+                                     {"different", rounded->different},
+                                     {"most_steps", rounded->mostSteps}};
   if (!results.empty()) {
     json::Array list;
     for (const ComparedResult &result : results) {
@@ -164,6 +168,15 @@ void HarnessReport::print(llvm::raw_ostream &os, StringRef file) const {
     printDeviation(os, "relative error:", *output, outputTolerance);
   if (lse)
     printDeviation(os, "LSE error:", *lse, lseTolerance);
+  if (rounded)
+    os << llvm::formatv(
+        "{0,-17}{1:P} of {2} numbers differ from what the reference rounds to, "
+        "by {3} {4} at most\n",
+        "rounded:",
+        double(rounded->different) /
+            double(std::max<int64_t>(1, rounded->count)),
+        rounded->count, rounded->mostSteps,
+        rounded->mostSteps == 1 ? "step" : "steps");
   for (const ComparedResult &result : results)
     printDeviation(os, "error of " + result.name + ": ", result.deviation,
                    result.tolerance);

@@ -2,6 +2,7 @@
 
 #include "OutputScales.h"
 #include "TensorShape.h"
+#include "attn/Harness/Results.h"
 #include "attn/Problem/ScaleTiles.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/StringExtras.h"
@@ -61,11 +62,35 @@ static int64_t countGroups(ArrayRef<int64_t> scales, int64_t columns,
   return groups > 0 && columns % groups == 0 ? groups : 0;
 }
 
+/// The largest number of f8E4M3FN, the scales of results of 4 bits.
+static constexpr double kLargestScale = 448;
+/// That of f4E2M1FN.
+static constexpr double kLargestFloat4 = 6;
+
 /// Returns the number of f4E2M1FN that the lowest four bits say.
 static double decodeFloat4(int bits) {
   constexpr double numbers[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
   double number = numbers[bits & 7];
   return bits & 8 ? -number : number;
+}
+
+/// Returns the format of results; bytes are pairs of f4E2M1FN.
+static const llvm::fltSemantics &getFormat(DType dtype) {
+  if (dtype == DType::I8)
+    return APFloat::Float4E2M1FN();
+  return dtype == DType::F8E5M2 ? APFloat::Float8E5M2()
+                                : APFloat::Float8E4M3FN();
+}
+
+/// Returns the place of a number among all of its format, 0 for zero.
+static int64_t getPlace(double number, const llvm::fltSemantics &format) {
+  APFloat rounded(number);
+  bool losesInfo = false;
+  rounded.convert(format, APFloat::rmNearestTiesToEven, &losesInfo);
+  bool isNegative = rounded.isNegative();
+  rounded.clearSign();
+  int64_t place = int64_t(rounded.bitcastToAPInt().getZExtValue());
+  return isNegative ? -place : place;
 }
 
 Expected<AttentionResult>
@@ -110,10 +135,7 @@ sim::findWrongScale(const TensorView &scales, DType dtype, int64_t groupColumns,
   bool isPaired = dtype == DType::I8;
   // A power of two is the least one that is no less.
   bool isPower = scales.dtype == DType::F8E8M0FNU;
-  const llvm::fltSemantics &kind = isPaired ? APFloat::Float4E2M1FN()
-                                   : dtype == DType::F8E5M2
-                                       ? APFloat::Float8E5M2()
-                                       : APFloat::Float8E4M3FN();
+  const llvm::fltSemantics &kind = getFormat(dtype);
   double largest = APFloat::getLargest(kind).convertToDouble();
   // A scale of f8E4M3FN is rounded itself.
   double distance = isPaired ? 0x1p-10 : 0;
@@ -135,6 +157,8 @@ sim::findWrongScale(const TensorView &scales, DType dtype, int64_t groupColumns,
     double most = findMost(row.slice(group.first, group.last - group.first));
     double accepted = rowTolerance * findMost(row) / largest + distance;
     double expected = most > 0 ? most / largest : isPaired ? 0 : 1;
+    if (isPaired)
+      expected = std::min(expected, kLargestScale);
     double scale = scales.get(group.place);
     if (isPower && most > 0 && scale > expected * (1 - tolerance) &&
         scale < 2 * expected * (1 + tolerance) + accepted)
@@ -158,4 +182,104 @@ sim::findWrongScale(const TensorView &scales, DType dtype, int64_t groupColumns,
                         scale);
   });
   return problem;
+}
+
+void sim::limitFloat4(AttentionResult &reference) {
+  constexpr double most = kLargestFloat4 * kLargestScale;
+  for (double &number : reference.o)
+    if (std::abs(number) > most)
+      number = std::copysign(most, number);
+}
+
+/// Compares the numbers of `o` with those that `reference` rounds to, beyond
+/// the largest one to that. `scales` is null for a type without scales. What is
+/// not finite is left out.
+static RoundedNumbers compareRounded(const TensorView &o, DType dtype,
+                                     const TensorView *scales,
+                                     int64_t groupColumns,
+                                     const AttentionResult &reference) {
+  const llvm::fltSemantics &format = getFormat(dtype);
+  double largest = APFloat::getLargest(format).convertToDouble();
+  bool isPaired = dtype == DType::I8;
+  int64_t columns = reference.shape[3], groups = 1;
+  if (scales)
+    groups = countGroups(scales->shape, columns, groupColumns);
+  RoundedNumbers numbers;
+  forEachGroup(
+      reference, groups,
+      scales ? ArrayRef<int64_t>(scales->shape) : ArrayRef<int64_t>(),
+      [&](const Group &group) {
+        double scale = scales ? scales->get(group.place) : 1;
+        llvm::SmallVector<int64_t, 4> index(group.index);
+        for (int64_t column = group.first; column < group.last; ++column) {
+          index[3] = isPaired ? column / 2 : column;
+          double number = o.get(index);
+          if (isPaired)
+            number = decodeFloat4(int(number) >> (column % 2 * 4));
+          // Nothing is left of numbers that are too small for a scale.
+          double wanted =
+              scale == 0 ? 0
+                         : reference.o[group.row * columns + column] / scale;
+          if (!std::isfinite(wanted) || !std::isfinite(number))
+            continue;
+          wanted = std::clamp(wanted, -largest, largest);
+          int64_t steps =
+              std::abs(getPlace(number, format) - getPlace(wanted, format));
+          ++numbers.count;
+          numbers.different += steps != 0;
+          numbers.mostSteps = std::max(numbers.mostSteps, steps);
+        }
+      });
+  return numbers;
+}
+
+static std::optional<std::string>
+findWrongAmax(double amax, double initial, const AttentionResult &reference,
+              double factor, double tolerance) {
+  double expected = initial;
+  int64_t columns = reference.shape[3];
+  for (auto [position, number] : llvm::enumerate(reference.o)) {
+    if (!reference.defined[position / columns] || std::isnan(expected))
+      continue;
+    double size = std::abs(number) / factor;
+    if (!(size <= expected))
+      expected = size;
+  }
+  bool isRight =
+      std::isfinite(expected)
+          ? std::abs(amax - expected) <= tolerance * expected
+          : amax == expected || (std::isnan(amax) && std::isnan(expected));
+  if (isRight)
+    return std::nullopt;
+  return llvm::formatv("output \"amax\": expected {0:e3}, got {1:e3}", expected,
+                       amax);
+}
+
+void sim::compareNarrow(HarnessReport &report, const AttentionProblem *problem,
+                        const AttentionResult &reference) {
+  const HarnessTensor *o = report.findTensor("o");
+  const HarnessTensor *scales = report.findTensor("o_scales");
+  DType dtype = o->argument.dtype;
+  if (dtype == DType::I8 || dtype == DType::F8E4M3FN ||
+      dtype == DType::F8E5M2) {
+    std::optional<TensorView> view;
+    if (scales)
+      view = scales->getView();
+    report.rounded =
+        compareRounded(o->getView(), dtype, view ? &*view : nullptr,
+                       problem ? problem->outGroup : 0, reference);
+  }
+  const HarnessTensor *amax = report.findTensor("amax");
+  if (!amax)
+    return;
+  const HarnessTensor *q = report.findTensor("q");
+  double tolerance = getDefaultTolerance(q ? q->argument.dtype : DType::F32,
+                                         DType::F32, problem);
+  double initial = amax->initial.empty()
+                       ? 0
+                       : decodeElement(DType::F32, amax->initial.data());
+  double factor = problem && problem->outScale > 0 ? problem->outScale : 1;
+  if (std::optional<std::string> wrong = findWrongAmax(
+          amax->getView().get({0}), initial, reference, factor, tolerance))
+    report.problems.push_back(*wrong);
 }

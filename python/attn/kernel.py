@@ -239,7 +239,7 @@ class Kernel:
     ) -> Simulation:
         """Runs the kernel on the simulator. `inputs` are arrays, or torch tensors in host memory,
         by tensor name (q, k, v, ...), random where there is none, and what score_mod and mask_mod
-        captured in the place of `capture0`, ...; `sizes` gives what they leave open, such as
+        captured in the place of `capture0`, ...; `amax` is what is there before, 0 without it; `sizes` gives what they leave open, such as
         {"q.dim2": 300}. `verify="quick"` runs 64 CTAs that the seed draws, and compares the rows
         that they write; other rows of the outputs mean nothing. A run of more than two seconds says
         on standard error how far it is, or calls `progress(phase, fraction, seconds_left)`;
@@ -261,12 +261,14 @@ class Kernel:
             **inputs,
         }
         read = [each["name"] for each in self.launch["tensors"] if each["access"] == "read"]
+        updated = [each["name"] for each in self.launch["tensors"] if each["access"] == "update"]
         for name in (*given, *read):
-            if name not in read:
+            if name not in (*read, *updated):
+                known = ", ".join((*read, *updated))
                 raise ArgumentError(
-                    f'kernel {self.name}: tensor "{name}": expected one of {", ".join(read)}'
+                    f'kernel {self.name}: tensor "{name}": expected one of {known}'
                 )
-            if name not in given:
+            if name not in given and name in read:
                 raise ArgumentError(
                     f'kernel {self.name}: tensor "{name}": missing; the kernel reads '
                     f"{', '.join(read)}"

@@ -369,6 +369,8 @@ class Binder:
         #: The record's tensors by name.
         self.tensors: dict[str, TensorView] = {}
         self.written: set[str] = set()
+        #: Those of them whose contents before the launch count.
+        self.updated: set[str] = set()
         for index, tensor in enumerate(tensors):
             path = f"tensors[{index}]."
             name = _get(tensor, "name", str, path)
@@ -388,6 +390,8 @@ class Binder:
                 )
             if access != "read":
                 self.written.add(name)
+            if access == "update":
+                self.updated.add(name)
 
     def read_arg(self, arg: Any, path: str) -> dict[str, Any]:
         """A parameter of a step, checked."""

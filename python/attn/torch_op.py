@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from . import runtime
 from .calls import attention_kernels as _attention_module
-from .calls import host_calls
+from .calls import attention_outputs, host_calls
 from .calls.attention_kernels import KINDS, OPTIONAL, Options
 from .errors import ArgumentError, DriverError, LibraryError
 from .launch import device_tensors, host_arrays
 from .options.problem_table import CALL_NAMES, CALL_SCHEMA
+from .record import TensorView
 from .tensors import batch_lists, block_lists, host_tensors, label_checks, tensor_views
 from .tracing import captured_reads, mod_regions
 
@@ -43,13 +44,18 @@ _NAMED = f"""{", ".join(CALL_SCHEMA[name] for name in CALL_NAMES if name not in 
 SCHEMAS = (
     f"attention({_ARGUMENTS}, *, {_NAMED}) -> Tensor",
     f"attention_lse({_ARGUMENTS}, *, {_NAMED}) -> (Tensor o, Tensor lse)",
-    f"attention_out({_ARGUMENTS}, *, {_NAMED}, Tensor(a!) o, Tensor(b!)? lse=None) -> ()",
+    f"attention_out({_ARGUMENTS}, *, {_NAMED}, Tensor(a!) o, Tensor(b!)? lse=None, "
+    "Tensor(c!)? o_scales=None, Tensor(d!)? amax=None, SymInt? out_group=None) -> ()",
 )
 #: torch's current stream on a device; the first one is what torch's own compiler
 #: calls and makes no Stream object.
 _get_stream = getattr(torch._C, "_cuda_getCurrentRawStream", runtime.get_torch_stream)
 
 _TORCH_TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
+_TORCH_TYPES |= {"f8E4M3FN": torch.float8_e4m3fn, "f8E5M2": torch.float8_e5m2}
+_TORCH_TYPES |= {attention_outputs.PAIRED: torch.uint8}
+if hasattr(torch, "float8_e8m0fnu"):
+    _TORCH_TYPES["f8E8M0FNU"] = torch.float8_e8m0fnu
 
 #: The compiled graph's tensors have the strides that the eager ones have.
 _STRIDES = getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order)
@@ -90,6 +96,7 @@ def attention(
     lse: bool | Tensor,
     out: Tensor | None,
     block_size: tuple[int, int] | None = None,
+    asked: attention_outputs.Asked = attention_outputs.PLAIN,
 ) -> Any:
     """attn.attention for torch tensors."""
     for name, tensor in (("q", q), ("k", k), ("v", v)):
@@ -103,6 +110,9 @@ def attention(
     if score is not None or mask is not None or out_mod is not None:
         texts, captures = _trace(mods)
     others = (*optional, *captures) if captures else optional
+    scales = asked.scales
+    if out is None and (asked.makes or asked.amax is not None):
+        out, lse, scales = _make_asked(q, v, optional[1] is not None, lse, asked)
     is_made = out is None and isinstance(lse, bool)
     if is_made and _is_plain_call(q, k, v, others):
         parsed = Options(options, bool(lse), bound, *texts, block_size)
@@ -121,8 +131,46 @@ def attention(
     if out is None or lse is True:
         raise tensor_views.make_output_error(out, lse)
     log = None if lse is False else lse
-    _attention_out(q, k, v, **named, o=out, lse=log)
-    return out if log is None else (out, log)
+    written = {"o_scales": scales, "amax": asked.amax, "out_group": asked.group}
+    for name, tensor in (("out_scales", scales), ("amax", asked.amax)):
+        if tensor is not None and not isinstance(tensor, torch.Tensor):
+            raise ArgumentError(
+                f'tensor "{name}": expected a torch tensor as q, got {type(tensor).__name__}'
+            )
+    _attention_out(q, k, v, **named, o=out, lse=log, **written)
+    results = [each for each in (out, log, scales) if each is not None]
+    return out if len(results) == 1 else tuple(results)
+
+
+def _make_asked(
+    q: Tensor, v: Tensor, packed: bool, lse: Any, asked: attention_outputs.Asked
+) -> tuple[Tensor, Any, Tensor | None]:
+    """New outputs as a call asks for them: o, its LSE and its scales."""
+    if not isinstance(lse, bool):
+        raise tensor_views.make_output_error(None, lse)
+    if not asked.makes:
+        o, scales = _fake(q, v, v, cu_seqlens_q=q if packed else None), None
+    else:
+        view = TensorView("", tuple(q.shape), q.stride(), 0, 0)
+        made = attention_outputs.make_views(view, v.shape[-1], packed, asked)
+        tensors = {name: _make_tensor(q, each) for name, each in made.items()}
+        o, scales = tensors["o"], tensors.get("o_scales")
+    log: Any = lse
+    if lse:
+        shape = (q.shape[1], q.shape[0]) if packed else q.shape[:3]
+        log = q.new_empty(shape, dtype=torch.float32)
+    if packed:
+        for each in (o, scales, log):
+            if isinstance(each, torch.Tensor):
+                _erase(each)
+    return o, log, scales
+
+
+def _make_tensor(q: Tensor, view: TensorView) -> Tensor:
+    if view.dtype not in _TORCH_TYPES:
+        raise ArgumentError(f"out_scale_type: this torch has no {view.dtype}")
+    dtype = _TORCH_TYPES[view.dtype]
+    return torch.empty_strided(view.shape, view.strides, dtype=dtype, device=q.device)
 
 
 def _is_plain_call(q: Tensor, k: Tensor, v: Tensor, others: Sequence[Tensor | None]) -> bool:
@@ -214,7 +262,7 @@ def _get_call(
     is_plain: bool,
 ) -> _attention_module.Call:
     """The call for these shapes; `optional` is sinks, both cumulative lengths,
-    counts and lists of blocks, and what is written, if it is given: o and lse. Plain if nothing
+    counts and lists of blocks, and what is written, if it is given: _WRITTEN. Plain if nothing
     is."""
     key = (
         q.shape,
@@ -238,9 +286,14 @@ def _get_call(
     call = _attention_module.get_call(key)
     if call is not None:
         return call
-    names = ("q", "k", "v", *OPTIONAL, "o", "lse")
+    names = ("q", "k", "v", *OPTIONAL, *_WRITTEN)
     tensors = zip(names, (q, k, v, *optional), strict=True)
-    views = {n: device_tensors.view(n, tensor, 0) for n, tensor in tensors if tensor is not None}
+    shown = attention_outputs.SHOWN
+    views = {
+        n: device_tensors.view(shown.get(n, n), tensor, 0)
+        for n, tensor in tensors
+        if tensor is not None
+    }
     for number, tensor in enumerate(captures or ()):
         view = device_tensors.view(f"capture{number}", tensor, 0)
         if view.device != views["q"].device:
@@ -283,7 +336,12 @@ def _launch(
     call.launch(addresses, _get_stream(call.device), allocate)
 
 
-def _make_options(given: Any, has_lse: bool) -> Options:
+#: What a launch writes.
+_WRITTEN = ("o", "lse", *attention_outputs.NAMES)
+_NOTHING = (None,) * len(_WRITTEN)
+
+
+def _make_options(given: Any, has_lse: bool, group: int | None = None) -> Options:
     """The options of an operator's arguments."""
     return Options(
         _get_options(given),
@@ -293,6 +351,7 @@ def _make_options(given: Any, has_lse: bool) -> Options:
         given.mask_mod,
         given.out_mod,
         block_lists.to_size(given.block_size),
+        group,
     )
 
 
@@ -303,9 +362,9 @@ def _prepare(
     optional: Any,
     captures: Sequence[Tensor] | None,
     parsed: Options,
-    written: tuple[Tensor | None, Tensor | None] = (None, None),
+    written: tuple[Tensor | None, ...] = _NOTHING,
 ) -> _attention_module.Call:
-    """The call for these arguments; `written` has o and lse where they are given."""
+    """The call for these arguments; `written` has those of _WRITTEN that are given."""
     _check_gradients(q, k, v, optional.sinks, captures)
     is_plain = all([each is None for each in (*optional, *written)])
     call = _get_call(q, k, v, (*optional, *written), captures, parsed, is_plain)
@@ -364,6 +423,10 @@ def _make_output(call: _attention_module.Call, q: Tensor) -> Tensor:
 def _erase(output: Tensor) -> Tensor:
     """Rows of packed sequences that none has, or that are beyond `max_seqlen_q`, are NaN in new
     memory: no kernel writes them, and only the device knows which they are."""
+    if output.dtype.itemsize == 1:
+        # All bits are NaN, of every type that has one.
+        output.view(torch.uint8).fill_(0xFF)
+        return output
     return output.fill_(float("nan"))
 
 
@@ -395,10 +458,42 @@ def _run_host(given: Any, lse: bool) -> tuple[Tensor, Any]:
             )
     options = _make_options(given, lse)
     arrays = host_tensors.to_arrays(tensors)
-    o, log = host_calls.attend(arrays, given.captures or (), options)
+    results = host_calls.attend(arrays, given.captures or (), options)
     shape = _fake(given.q, given.k, given.v, cu_seqlens_q=given.cu_seqlens_q)
-    result = shape.copy_(host_tensors.to_tensor(o))
-    return result, None if log is None else host_tensors.to_tensor(log)
+    result = shape.copy_(host_tensors.to_tensor(results["o"]))
+    return result, host_tensors.to_tensor(results["lse"]) if lse else None
+
+
+def _run_host_out(given: Any, written: dict[str, Tensor | None], group: int | None) -> None:
+    """Writes the results of tensors in host memory to those of the caller."""
+    _check_gradients(given.q, given.k, given.v, given.sinks, given.captures)
+    outputs = {name: each for name, each in written.items() if each is not None}
+    every = {**given._asdict(), **outputs}
+    tensors = {name: every[name] for name in ("q", "k", "v", *OPTIONAL) if every[name] is not None}
+    for name, tensor in (tensors | outputs).items():
+        if tensor.device.type != "cpu":
+            raise ArgumentError(
+                f'tensor "{attention_outputs.SHOWN.get(name, name)}": expected a tensor in host '
+                f"memory as q, got {tensor.device}"
+            )
+    if host_arrays.has_device():
+        moved = {name: _move(value) for name, value in given._asdict().items()}
+        results = {name: _move(each) for name, each in outputs.items()}
+        _run_out(**moved, **results, out_group=group)
+        for name, each in outputs.items():
+            each.copy_(results[name])
+        return
+    if "amax" in outputs:
+        # What it has before joins the results.
+        tensors["amax"] = outputs["amax"]
+    shown = attention_outputs.SHOWN
+    views = {name: device_tensors.describe(shown.get(name, name), each) for name, each in outputs.items()}
+    options = _make_options(given, "lse" in outputs, group)
+    arrays = host_tensors.to_arrays(tensors)
+    made = host_calls.attend(arrays, given.captures or (), options, views)
+    for name, each in outputs.items():
+        bits = torch.from_numpy(made[name].copy())
+        each.copy_(bits if bits.dtype == each.dtype else bits.view(each.dtype))
 
 
 def _run_given(given: Any, lse: bool) -> tuple[Tensor, Any]:
@@ -417,17 +512,25 @@ def _run_lse(*arguments: Any, **named: Any) -> tuple[Tensor, Tensor]:
     return _run_given(_Arguments(*arguments, **named), True)
 
 
-def _run_out(*arguments: Any, o: Tensor, lse: Tensor | None = None, **named: Any) -> None:
+def _run_out(
+    *arguments: Any,
+    o: Tensor,
+    lse: Tensor | None = None,
+    o_scales: Tensor | None = None,
+    amax: Tensor | None = None,
+    out_group: int | None = None,
+    **named: Any,
+) -> None:
     given = _Arguments(*arguments, **named)
+    written = (o, lse, o_scales, amax)
     if _is_on_host(given.q):
-        result = _run_host(given, lse is not None)
-        host_tensors.give(result if lse is not None else result[0], o, lse)
+        _run_host_out(given, dict(zip(_WRITTEN, written, strict=True)), out_group)
         return
     operands, optional = (given.q, given.k, given.v), _get_optional(given)
-    parsed = _make_options(given, lse is not None)
-    call = _prepare(*operands, optional, given.captures, parsed, (o, lse))
-    written = (o,) if lse is None else (o, lse)
-    _launch(call, (*operands, *written), optional, given.captures)
+    parsed = _make_options(given, lse is not None, out_group)
+    call = _prepare(*operands, optional, given.captures, parsed, written)
+    results = [each for each in written if each is not None]
+    _launch(call, (*operands, *results), optional, given.captures)
 
 
 def _fake(

@@ -125,7 +125,7 @@ class _Form:
             f"{name}({arguments}) -> Tensor",
             f"{name}_lse({arguments}) -> (Tensor o, Tensor lse)",
             f"{name}_out({arguments}, *, Tensor(a!) o, Tensor(b!)? lse=None, "
-            "Tensor(c!)? o_scales=None) -> ()",
+            "Tensor(c!)? o_scales=None, Tensor(d!)? amax=None) -> ()",
         ):
             _define(schema)
         names = (name, f"{name}_lse", f"{name}_out")
@@ -146,6 +146,7 @@ class _Form:
         o: Tensor,
         lse: Tensor | None = None,
         o_scales: Tensor | None = None,
+        amax: Tensor | None = None,
     ) -> None:
         """What is not a tensor is a setting."""
         given = self._read(operands)
@@ -157,9 +158,10 @@ class _Form:
         settings = Settings.read(**given)
         if _is_on_host(tensors["q"]):
             arrays = host_tensors.to_arrays(tensors)
+            arrays["amax"] = None if amax is None else host_tensors.to_array("amax", amax)
             self._launch_host(arrays, settings, o, lse, o_scales)
             return
-        outputs = {"o": o, "lse": lse, "o_scales": o_scales}
+        outputs = {"o": o, "lse": lse, "o_scales": o_scales, "amax": amax}
         decode_launch.launch_decode(tensors | outputs, settings, None)
 
     def _launch_host(
@@ -245,7 +247,9 @@ class _Form:
             self._erase(each)
         return o, lse, scales
 
-    def call(self, given: dict[str, Any], lse: Any, out: Any, scaled: Scaled) -> Any:
+    def call(
+        self, given: dict[str, Any], lse: Any, out: Any, scaled: Scaled, amax: Tensor | None
+    ) -> Any:
         """The operator that writes what the caller wants; `given` has tensors and
         settings by name, what it lacks is as the operator has it."""
         operands = [
@@ -259,6 +263,11 @@ class _Form:
             if not isinstance(lse, bool):
                 raise tensor_views.make_output_error(out, lse)
             out, lse, scales = self._make_scaled(operands, lse, scaled)
+        if out is None and amax is not None:
+            if not isinstance(lse, bool):
+                raise tensor_views.make_output_error(out, lse)
+            out = self._erase(self.make(*operands))
+            lse = self._erase(_make_lse(operands[0])) if lse else False
         if out is None and lse is False:
             return self._operators[0](*operands)
         if out is None and lse is True:
@@ -266,7 +275,7 @@ class _Form:
         if out is None or lse is True:
             raise tensor_views.make_output_error(out, lse)
         log = None if lse is False else lse
-        self._operators[2](*operands, o=out, lse=log, o_scales=scales)
+        self._operators[2](*operands, o=out, lse=log, o_scales=scales, amax=amax)
         return decode_launch.join_results(out, log, scales)
 
 
@@ -322,6 +331,7 @@ def decode(
     lse: Any,
     out: Any,
     scaled: Scaled,
+    amax: Any = None,
 ) -> Any:
     """attn.decode, attn.mla_decode and attn.prefill for torch tensors."""
     form = _DECODE if settings.value_dim is None else _LATENT_DECODE
@@ -334,7 +344,7 @@ def decode(
             _check_torch(decode_launch.name_arguments(settings).get(name, name), tensor)
     for number, tensor in enumerate(captures):
         _check_torch(f"capture{number}", tensor)
-    for name, each in (("out", out), ("out_scales", scaled.scales)):
+    for name, each in (("out", out), ("out_scales", scaled.scales), ("amax", amax)):
         if each is not None:
             _check_torch(name, each)
     if not isinstance(lse, (bool, torch.Tensor)):
@@ -344,7 +354,7 @@ def decode(
     given = fields | tensors | {"captures": captures or None}
     if settings.window is not None:
         given["window"] = list(settings.window)
-    return form.call(given, lse, out, scaled)
+    return form.call(given, lse, out, scaled, amax)
 
 
 def merge(partial_o: Tensor, partial_lse: Tensor, out: Any, lse: Any, dtype: Any) -> Any:

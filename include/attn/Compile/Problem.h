@@ -144,9 +144,10 @@ llvm::Expected<Problem> parseProblem(const ProblemFlags &flags);
 /// Builds the module. The arguments of its function are q, k, v, o, lse, sinks,
 /// cu_seqlens_q, cu_seqlens_k, q_descale, k_descale, v_descale, page_table,
 /// page_indptr, kv_lengths, block_counts, block_indices, init_o, init_lse,
-/// k_scales, v_scales, k_rope, q_rope, o_scales, added_k, added_v, added_table
-/// and added_lengths, as far as the problem has them. With split keys it
-/// allocates the partial results, which an attn.combine merges into o and lse.
+/// k_scales, v_scales, k_rope, q_rope, o_scales, amax, added_k, added_v,
+/// added_table and added_lengths, as far as the problem has them. With split
+/// keys it allocates the partial results, which an attn.combine merges into o
+/// and lse.
 OwningOpRef<ModuleOp> buildProblem(MLIRContext *context,
                                    const Problem &problem);
 

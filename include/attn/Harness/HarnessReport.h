@@ -17,6 +17,14 @@ struct LostBets {
   std::optional<Deviation> lse;
 };
 
+/// How numbers of 8 or 4 bits lie to those that the reference rounds to, in
+/// units of the scales that the kernel has stored.
+struct RoundedNumbers {
+  int64_t count = 0, different = 0;
+  /// The most numbers of the type from one to the other.
+  int64_t mostSteps = 0;
+};
+
 /// A result that was compared with an array.
 struct ComparedResult {
   std::string name;
@@ -57,6 +65,8 @@ struct HarnessReport {
   /// With `verify`; the second where the kernel has an lse tensor.
   std::optional<Deviation> output, lse;
   double outputTolerance = 0, lseTolerance = 0;
+  /// With `verify`, of results of 8 and 4 bits.
+  std::optional<RoundedNumbers> rounded;
   /// Other results, by name.
   std::vector<ComparedResult> results;
   /// The second run with `verify`; what was wrong in it is among `problems`.

@@ -84,9 +84,9 @@ static bool isHarmless(Operation *op) {
   // Between grids, which share no barriers, and among the lanes of a warp;
   // conversions and hints to caches, of which their dialect says nothing; what
   // is printed.
-  if (isa<NVVM::GriddepcontrolOp, NVVM::ShflOp, NVVM::ConvertF32x2ToF4x2Op,
-          NVVM::ConvertF32x2ToF8x2Op, NVVM::ConvertF8x2ToF16x2Op,
-          NVVM::PrefetchOp, gpu::PrintfOp>(op))
+  if (isa<NVVM::GriddepcontrolOp, NVVM::ShflOp, NVVM::ReduxOp,
+          NVVM::ConvertF32x2ToF4x2Op, NVVM::ConvertF32x2ToF8x2Op,
+          NVVM::ConvertF8x2ToF16x2Op, NVVM::PrefetchOp, gpu::PrintfOp>(op))
     return true;
   // A hint on a map.
   if (auto copy = dyn_cast<BulkCopyOpInterface>(op))

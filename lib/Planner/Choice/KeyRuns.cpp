@@ -69,11 +69,17 @@ CombineOp attn::splitKeys(AttentionOp op, int64_t splits, Type partials) {
     op.getOScalesMutable().clear();
     op.removeOutGroupAttr();
   }
+  UnitAttr hasAmax;
+  if (Value amax = op.getAmax()) {
+    others.push_back(amax);
+    op.getAmaxMutable().clear();
+    hasAmax = builder.getUnitAttr();
+  }
   if (own.scales)
     op.getOScalesMutable().assign(own.scales);
   Region *outMod = op.getOutMod();
   auto combine = CombineOp::create(builder, op.getLoc(), TypeRange(), own.o,
-                                   own.lse, others, outScale, outGroup,
+                                   own.lse, others, outScale, outGroup, hasAmax,
                                    /*kernel=*/StringAttr(),
                                    /*plan=*/PlanAttrInterface(),
                                    /*outModsCount=*/outMod ? 1 : 0);
@@ -99,6 +105,8 @@ void attn::joinKeys(AttentionOp op, CombineOp combine) {
     op.getOScalesMutable().assign(combine.getOScales());
     op.setOutGroupAttr(group);
   }
+  if (Value amax = combine.getAmaxOutput())
+    op.getAmaxMutable().assign(amax);
   // Its place is empty since it became that of the combine.
   if (Region *outMod = combine.getOutMod())
     op.getLateRegions().back().takeBody(*outMod);

@@ -22,12 +22,15 @@ FailureOr<CombineFacts> CombineFacts::get(CombineOp op) {
                    Value(op.getPartialScales()), false),
         std::tuple(&facts.o, "o", Value(op.getO()), true),
         std::tuple(&facts.lse, "lse", Value(op.getLse()), true),
-        std::tuple(&facts.oScales, "o_scales", Value(op.getOScales()), true)}) {
+        std::tuple(&facts.oScales, "o_scales", Value(op.getOScales()), true),
+        std::tuple(&facts.amax, "amax", op.getAmaxOutput(), true)}) {
     FailureOr<TensorFacts> tensor = TensorFacts::get(op, name, value, written);
     if (failed(tensor))
       return failure();
     *member = *tensor;
   }
+  // What it has before joins it.
+  facts.amax.reread = true;
   const TensorFacts *po = &facts.partialO, *pl = &facts.partialLse;
   const TensorFacts *o = &facts.o, *lse = &facts.lse;
   // A matrix of scales has tokens and heads in its dimensions.

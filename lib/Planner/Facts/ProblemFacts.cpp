@@ -51,7 +51,7 @@ double ProblemFacts::getGroupFactor() const {
   constexpr int kMostExponent = 64;
   int exponent = 0;
   double factor = getResultFactor();
-  bool joins = hasOutMod() && hasResultScales() &&
+  bool joins = usesResults() && hasResultScales() &&
                isa<Float4E2M1FNType>(outType) &&
                isa<Float8E4M3FNType>(oScales.elementType) &&
                std::frexp(factor, &exponent) == 0.5 &&
@@ -160,6 +160,7 @@ FailureOr<ProblemFacts> ProblemFacts::get(AttentionOp op) {
         std::tuple(&facts.o, "o", Value(op.getO()), true),
         std::tuple(&facts.lse, "lse", Value(op.getLse()), true),
         std::tuple(&facts.oScales, "o_scales", Value(op.getOScales()), true),
+        std::tuple(&facts.amax, "amax", Value(op.getAmax()), true),
         std::tuple(&facts.sinks, "sinks", Value(op.getSinks()), false),
         std::tuple(&facts.cuSeqlensQ, "cu_seqlens_q", Value(op.getCuSeqlensQ()),
                    false),
@@ -192,6 +193,8 @@ FailureOr<ProblemFacts> ProblemFacts::get(AttentionOp op) {
       return failure();
     *member = *tensor;
   }
+  // What it has before joins it.
+  facts.amax.reread = true;
   facts.elementType = facts.q.elementType;
   facts.keyType = facts.k.elementType;
   facts.outType = getResultType(facts.o.elementType);

@@ -7,6 +7,7 @@
 #include "../Core/WorkPlan.h"
 #include "RowMerge.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
+#include "attn/Schedule/Kernel/Control.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -19,7 +20,7 @@ public:
   CombineEmitter(CombineFrame &frame, const CombineFacts &facts,
                  CombinePlanAttr plan)
       : frame(frame), facts(facts), plan(plan), b(frame.b),
-        way(getRowMergeWay(facts)) {}
+        way(getRowMergeWay(facts)), control(b) {}
   void run();
 
 private:
@@ -34,6 +35,8 @@ private:
   /// Merges the rows of the sequence that begins in the run that `place` has as
   /// its batch.
   void mergePieces(MergedColumns place);
+  /// Merges the rows of `place`.
+  void mergeRows(const MergedColumns &place);
   Value integer(Type type, int64_t value) {
     return arith::ConstantOp::create(b, b.getIntegerAttr(type, value));
   }
@@ -43,6 +46,9 @@ private:
   CombinePlanAttr plan;
   ImplicitLocOpBuilder &b;
   RowMergeWay way;
+  Control control;
+  /// The largest size of the thread's results; nothing where nobody asks.
+  std::optional<Var> largest;
 };
 
 } // namespace
@@ -120,13 +126,19 @@ void CombineEmitter::mergePieces(MergedColumns place) {
   RunOfPieces run = loadRunOfPieces(frame, index);
   Value isMerged = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt,
                                          run.pieces, frame.i32(0));
-  auto branch = scf::IfOp::create(b, isMerged, /*withElseRegion=*/false);
-  b.setInsertionPointToStart(branch.thenBlock());
-  // The record of a piece is where its results are.
-  place.firstPiece = arith::AddIOp::create(b, run.merged, index);
-  place.pieces = run.pieces;
-  place.batch = isWide ? frame.widen(run.merged) : run.merged;
-  emitRowMerge(frame, facts, way, place);
+  control.ifThen(isMerged, [&] {
+    // The record of a piece is where its results are.
+    place.firstPiece = arith::AddIOp::create(b, run.merged, index);
+    place.pieces = run.pieces;
+    place.batch = isWide ? frame.widen(run.merged) : run.merged;
+    mergeRows(place);
+  });
+}
+
+void CombineEmitter::mergeRows(const MergedColumns &place) {
+  Value own = emitRowMerge(frame, facts, way, place);
+  if (largest)
+    *largest = own;
 }
 
 void CombineEmitter::run() {
@@ -136,14 +148,17 @@ void CombineEmitter::run() {
       b, emitRows(type), integer(type, facts.valueDim / way.columns));
   Value exists =
       arith::CmpIOp::create(b, arith::CmpIPredicate::ult, number, count);
-  auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  MergedColumns place = emitPlace(number);
-  if (facts.equalRuns)
-    mergePieces(place);
-  else
-    emitRowMerge(frame, facts, way, place);
+  if (facts.amax)
+    largest.emplace(control, frame.f32(0));
+  control.ifThen(exists, [&] {
+    MergedColumns place = emitPlace(number);
+    if (facts.equalRuns)
+      mergePieces(place);
+    else
+      mergeRows(place);
+  });
+  if (largest)
+    emitMergedAmax(frame, *largest);
 }
 
 void attn::emitCombine(CombineFrame &frame, const CombineFacts &facts,

@@ -97,7 +97,7 @@ CombineFrame::CombineFrame(const CombineFacts &facts, const TargetRow &target)
     : KernelFrame(target, CombineOp(facts.op).getLoc(), {}, facts.scalars) {
   for (const TensorFacts *tensor :
        {&facts.partialO, &facts.partialLse, &facts.partialScales, &facts.o,
-        &facts.lse, &facts.oScales, &facts.work})
+        &facts.lse, &facts.oScales, &facts.amax, &facts.work})
     if (*tensor)
       tensors.push_back(*tensor);
   llvm::append_range(tensors, facts.captures);

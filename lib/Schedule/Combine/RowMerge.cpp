@@ -54,7 +54,8 @@ public:
                    facts.splits <= together),
         hasWarps(facts.valueDim / columns % kLanes == 0),
         present(place.pieces) {}
-  void merge();
+  /// Returns the largest size of the results if it is wanted, else null.
+  Value merge();
 
 private:
   /// Gets a partial result's number, i64, and i1 whether it counts, false for
@@ -559,7 +560,7 @@ void RowMerger::storeLse(Value weights, Value largest) {
   });
 }
 
-void RowMerger::merge() {
+Value RowMerger::merge() {
   lseOffset = getOffset("partial_lse", 1, /*hasColumns=*/false);
   oOffset = getOffset("partial_o", 1, /*hasColumns=*/true);
   if (const TensorFacts &scales = facts.partialScales)
@@ -579,22 +580,21 @@ void RowMerger::merge() {
   Value some =
       arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, weights, f32(0));
   Value divisor = arith::SelectOp::create(b, some, weights, f32(1));
-  // A region that changes results comes before their factor.
-  Value one = f32(facts.outMod ? 1 : facts.outScale);
-  Value inverse = arith::DivFOp::create(b, one, divisor);
+  Value inverse = arith::DivFOp::create(
+      b, f32(facts.usesResults() ? 1 : facts.outScale), divisor);
   SmallVector<Value> results;
   for (Value sum : sums.columns.get())
     results.push_back(arith::MulFOp::create(b, sum, inverse));
-  if (facts.outMod)
-    changeResults(frame, facts, place, results);
+  Value most = changeResults(frame, facts, place, results);
   if (facts.groupColumns != 0)
     scaleColumns(results);
   storeColumns(results, getResultOffset());
   if (facts.lse)
     storeLse(weights, largest);
+  return most;
 }
 
-void attn::emitRowMerge(KernelFrame &frame, const CombineFacts &facts,
-                        RowMergeWay way, const MergedColumns &place) {
-  RowMerger(frame, facts, way, place).merge();
+Value attn::emitRowMerge(KernelFrame &frame, const CombineFacts &facts,
+                         RowMergeWay way, const MergedColumns &place) {
+  return RowMerger(frame, facts, way, place).merge();
 }

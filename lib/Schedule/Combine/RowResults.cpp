@@ -3,31 +3,49 @@
 #include "RowResults.h"
 #include "attn/Dialect/Attn/IR/NarrowFloats.h"
 #include "attn/Dialect/Attn/IR/ScaleOffsets.h"
+#include "attn/Dialect/Attn/IR/WarpMax.h"
 #include "attn/Schedule/Kernel/PowerScale.h"
 
 using namespace mlir;
 using namespace mlir::attn;
 
-void attn::changeResults(KernelFrame &frame, const CombineFacts &facts,
-                         const MergedColumns &place,
-                         llvm::MutableArrayRef<Value> values) {
+Value attn::changeResults(KernelFrame &frame, const CombineFacts &facts,
+                          const MergedColumns &place,
+                          llvm::MutableArrayRef<Value> values) {
   ImplicitLocOpBuilder &b = frame.b;
   auto index = [&](Value value) -> Value {
     return value.getType().isInteger(32)
                ? value
                : arith::TruncIOp::create(b, b.getI32Type(), value).getResult();
   };
-  Value first = index(place.column), factor = frame.f32(facts.outScale);
+  if (!facts.usesResults())
+    return {};
+  Value first = index(place.column), factor = frame.f32(facts.outScale), most;
   for (auto [number, value] : llvm::enumerate(values)) {
     Value column = arith::AddIOp::create(b, first, frame.i32(int64_t(number)));
-    Value changed =
-        frame
-            .cloneRegion(b, *facts.outMod,
-                         {value, index(place.batch), index(place.head),
-                          index(place.query), column})
-            .front();
-    value = arith::MulFOp::create(b, changed, factor);
+    if (facts.outMod)
+      value = frame
+                  .cloneRegion(b, *facts.outMod,
+                               {value, index(place.batch), index(place.head),
+                                index(place.query), column})
+                  .front();
+    if (facts.amax) {
+      // NaN is larger than all others.
+      Value size = math::AbsFOp::create(b, value);
+      most = most ? arith::MaximumFOp::create(b, most, size).getResult() : size;
+    }
+    value = arith::MulFOp::create(b, value, factor);
   }
+  return most;
+}
+
+void attn::emitMergedAmax(KernelFrame &frame, Value largest) {
+  ImplicitLocOpBuilder &b = frame.b;
+  Value thread = arith::IndexCastUIOp::create(
+      b, b.getI32Type(), gpu::ThreadIdOp::create(b, gpu::Dimension::x));
+  Value lane =
+      arith::AndIOp::create(b, thread, frame.i32(int32_t(kWarpLanes) - 1));
+  emitWarpMax(b, largest, lane, frame.getPointer("amax"));
 }
 
 SmallVector<Value> attn::narrowResults(KernelFrame &frame,

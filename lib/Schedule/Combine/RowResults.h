@@ -9,10 +9,12 @@
 namespace mlir::attn {
 
 /// Changes f32 results of the columns from `place` on as out_mod says, and
-/// multiplies them by the factor of results.
-void changeResults(KernelFrame &frame, const CombineFacts &facts,
-                   const MergedColumns &place,
-                   llvm::MutableArrayRef<Value> values);
+/// multiplies them by the factor of results, if something is done with them
+/// before that. Returns their largest size before
+/// that, f32, if it is wanted, else null.
+Value changeResults(KernelFrame &frame, const CombineFacts &facts,
+                    const MergedColumns &place,
+                    llvm::MutableArrayRef<Value> values);
 
 /// Rounds f32 results to 8 bits, or to f4E2M1FN. Returns pairs of them, i16 or
 /// i8.

@@ -3,6 +3,7 @@
 #include "TileMerge.h"
 #include "RowMerge.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
+#include "attn/Schedule/Kernel/Control.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -23,6 +24,7 @@ static CombineFacts getMergeFacts(const ProblemFacts &facts, int64_t runs) {
   merge.o = facts.mergedO;
   merge.lse = facts.mergedLse;
   merge.oScales = facts.mergedScales;
+  merge.amax = facts.mergedAmax;
   merge.groupColumns = facts.mergedGroup;
   merge.outMod = facts.mergedMod;
   return merge;
@@ -40,24 +42,31 @@ static void emitRows(KernelContext &context, const MergedTile &tile) {
   Value rows = arith::SubIOp::create(b, tile.end, tile.row);
   Value thread = arith::IndexCastUIOp::create(
       b, b.getI32Type(), gpu::ThreadIdOp::create(b, gpu::Dimension::x));
-  auto loop =
-      scf::ForOp::create(b, thread, arith::MulIOp::create(b, rows, groups),
-                         context.i32(tile.threads));
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  Value number = loop.getInductionVar();
-  Value row = arith::AddIOp::create(b, tile.row,
-                                    arith::DivUIOp::create(b, number, groups));
-  Value head = tile.head;
-  if (tile.group != 1) {
-    Value group = context.i32(tile.group);
-    head =
-        arith::AddIOp::create(b, head, arith::RemUIOp::create(b, row, group));
-    row = arith::DivUIOp::create(b, row, group);
-  }
-  Value column = arith::MulIOp::create(
-      b, arith::RemUIOp::create(b, number, groups), context.i32(way.columns));
-  emitRowMerge(context, merge, way, {tile.batch, head, row, column});
+  Control control(b);
+  std::optional<Var> largest;
+  if (merge.amax)
+    largest.emplace(control, context.f32(0));
+  auto mergeColumns = [&](Value number) {
+    Value row = arith::AddIOp::create(
+        b, tile.row, arith::DivUIOp::create(b, number, groups));
+    Value head = tile.head;
+    if (tile.group != 1) {
+      Value group = context.i32(tile.group);
+      head =
+          arith::AddIOp::create(b, head, arith::RemUIOp::create(b, row, group));
+      row = arith::DivUIOp::create(b, row, group);
+    }
+    Value column = arith::MulIOp::create(
+        b, arith::RemUIOp::create(b, number, groups), context.i32(way.columns));
+    Value own =
+        emitRowMerge(context, merge, way, {tile.batch, head, row, column});
+    if (largest)
+      *largest = arith::MaximumFOp::create(b, largest->get(), own);
+  };
+  control.forRange(thread, arith::MulIOp::create(b, rows, groups),
+                   context.i32(tile.threads), mergeColumns);
+  if (largest)
+    emitMergedAmax(context, *largest);
 }
 
 void attn::emitTileMerge(KernelContext &context, const MergedTile &tile) {

@@ -14,6 +14,7 @@ static SmallVector<TensorFacts> collectTensors(const ProblemFacts &facts) {
                                     &facts.v,           &facts.o,
                                     &facts.lse,         &facts.mergedO,
                                     &facts.mergedLse,   &facts.mergedScales,
+                                    &facts.amax,        &facts.mergedAmax,
                                     &facts.sinks,       &facts.cuSeqlensQ,
                                     &facts.cuSeqlensK,  &facts.qDescale,
                                     &facts.kDescale,    &facts.vDescale,

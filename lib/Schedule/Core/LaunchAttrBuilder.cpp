@@ -58,7 +58,9 @@ static DictionaryAttr describeTensor(Builder &b, const TensorFacts &tensor) {
       .add("dtype", getTypeName(tensor.elementType))
       .add("shape", known(tensor.shape))
       .add("strides", known(tensor.strides))
-      .add("access", tensor.written ? "write" : "read")
+      .add("access", !tensor.written ? "read"
+                     : tensor.reread ? "update"
+                                     : "write")
       .get();
 }
 

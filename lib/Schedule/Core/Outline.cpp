@@ -211,6 +211,7 @@ static LogicalResult mergeInLaunch(ProblemFacts &facts, CombineOp combine,
   facts.mergedO = merge->o;
   facts.mergedLse = merge->lse;
   facts.mergedScales = merge->oScales;
+  facts.mergedAmax = merge->amax;
   facts.mergedGroup = merge->groupColumns;
   if (failed(collectCaptures(combine, facts.captures, facts.scalars)))
     return failure();

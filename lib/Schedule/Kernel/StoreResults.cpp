@@ -31,6 +31,11 @@ Value attn::emitOutMod(const AttentionTile &tile, Value o, Region &outMod,
   return map.getResult();
 }
 
+void attn::emitAmax(const AttentionTile &tile, Value o, Value rows) {
+  GlobalMaxOp::create(tile.b, o, rows, tile.row,
+                      tile.context.getPointer("amax"));
+}
+
 Value attn::emitQuotient(const AttentionTile &tile, Value o, Value inverse,
                          const ResultColumns &columns, Value initWeight,
                          bool rounds) {
@@ -41,8 +46,11 @@ Value attn::emitQuotient(const AttentionTile &tile, Value o, Value inverse,
   if (initWeight)
     quotient = arith::AddFOp::create(
         b, quotient, emitInitTerm(tile, type, initWeight, columns));
-  if (Region *outMod = AttentionOp(tile.facts.op).getOutMod()) {
+  if (Region *outMod = AttentionOp(tile.facts.op).getOutMod())
     quotient = emitOutMod(tile, quotient, *outMod, columns);
+  if (tile.facts.amax)
+    emitAmax(tile, quotient, emitResultView(tile, "o", columns));
+  if (tile.facts.usesResults()) {
     double factor = tile.facts.getResultFactor();
     if (factor != 1 && tile.facts.getGroupFactor() == 1)
       quotient = arith::MulFOp::create(b, quotient, tile.splat(type, factor));

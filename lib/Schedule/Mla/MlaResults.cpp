@@ -146,20 +146,21 @@ void MlaKernel::storeWhole(int64_t index, Value result, Value scale) {
   Value outFactor;
   if (facts.outScale != 0 && facts.outScale != 1)
     outFactor = tile.splat(type, facts.outScale);
-  if (outFactor && !facts.mergedMod)
+  if (outFactor && !facts.usesResults())
     factor = arith::MulFOp::create(b, factor, outFactor);
   Value o = arith::MulFOp::create(b, result, factor);
-  if (facts.mergedMod) {
-    o = emitOutMod(tile, o, *facts.mergedMod, {slice.first, slice.columns});
-    if (outFactor)
-      o = arith::MulFOp::create(b, o, outFactor);
-  }
+  ResultColumns columns = {slice.first, slice.columns};
+  if (facts.mergedMod)
+    o = emitOutMod(tile, o, *facts.mergedMod, columns);
+  if (facts.mergedAmax)
+    emitAmax(tile, o, emitMergedView(tile, "o", columns));
+  if (outFactor && facts.usesResults())
+    o = arith::MulFOp::create(b, o, outFactor);
   if (Type narrow = facts.mergedO.elementType; !narrow.isF32())
     o = arith::TruncFOp::create(b, type.clone(narrow), o);
-  StoreResultOp::create(
-      b, o, emitMergedView(tile, "o", {slice.first, slice.columns}), tile.row,
-      /*scratch=*/Value(), /*map=*/Value(), /*coordinates=*/ValueRange(),
-      plan.getEpilogue());
+  StoreResultOp::create(b, o, emitMergedView(tile, "o", columns), tile.row,
+                        /*scratch=*/Value(), /*map=*/Value(),
+                        /*coordinates=*/ValueRange(), plan.getEpilogue());
 }
 
 void MlaKernel::storeOwn(int64_t index, Value result, Value scale) {

@@ -16,12 +16,12 @@ from ..errors import ArgumentError
 from ..kernel import get_chip
 from ..launch import cuda_driver
 from ..options import kernel_sizes, readers
-from ..options.problem_table import CALL_DEFAULTS
+from ..options.problem_table import CALL_DEFAULTS, CALL_NAMES
 from ..record import TensorView, get_contiguous_axis
 from ..tensors import block_lists, tensor_views
 from ..tracing.captured_reads import Spec
 from ..tracing.mod_regions import Regions
-from . import shared_kernels
+from . import attention_outputs, shared_kernels
 from .shared_kernels import Lengths, Problem
 
 TYPES = ("f16", "bf16", "f8E4M3FN", "f8E5M2")
@@ -38,7 +38,7 @@ _lock = threading.Lock()
 _calls: dict[object, Call] = {}
 
 
-_OPERANDS = ("q", "k", "v", "o", "lse")
+_OPERANDS = ("q", "k", "v", "o", "lse", *attention_outputs.NAMES)
 #: Tensors that a call may have beside q, k and v, and its regions, in their order.
 OPTIONAL = ("sinks", "cu_seqlens_q", "cu_seqlens_k", *block_lists.NAMES)
 KINDS = ("score_mod", "mask_mod", "out_mod")
@@ -59,6 +59,8 @@ class Options(NamedTuple):
     out_mod: str = ""
     #: The queries and keys of the blocks that lists name; None without lists.
     block_size: tuple[int, int] | None = None
+    #: Columns of o that share a scale; None without scales, or where these say so.
+    out_group: int | None = None
 
 
 def round_bound(length: int) -> int:
@@ -181,6 +183,10 @@ def _get_regions(
     return Regions(options.score_mod, options.mask_mod, read[0], read[1], options.out_mod, read[2])
 
 
+def _get_out_scale(options: Options) -> Any:
+    return dict(zip(CALL_NAMES, options.call, strict=True))["out_scale"]
+
+
 class Stated(NamedTuple):
     """The problems of an attention on tensors of some shapes."""
 
@@ -200,13 +206,15 @@ def state(
     chip: str,
 ) -> Stated:
     """States the problems of a call. `views` has q, k and v, and sinks, cu_seqlens_q,
-    cu_seqlens_k, block_counts, block_indices, o and lse where they are given, in the caller's
-    shapes; `specs` has what score_mod, mask_mod and out_mod read."""
+    cu_seqlens_k, block_counts, block_indices, o, lse, o_scales and amax where they are given, in
+    the caller's shapes; `specs` has what score_mod, mask_mod and out_mod read."""
     packed = "cu_seqlens_q" in views or "cu_seqlens_k" in views
     views = dict(views)
-    for name in ("q", "k", "v", "o"):
-        if name in views and packed:
-            views[name] = unpack(name, views[name])
+    for name in ("q", "k", "v", "o", "o_scales"):
+        # Scales in tiles are a matrix of all rows.
+        is_matrix = name == "o_scales" and name in views and len(views[name].shape) == 2
+        if name in views and packed and not is_matrix:
+            views[name] = unpack(attention_outputs.SHOWN.get(name, name), views[name])
     _check(views, packed, options.block_size)
     q, v = views["q"], views["v"]
     batch, heads, queries, dim = q.shape
@@ -241,6 +249,7 @@ def state(
         "block_rows": block_rows,
         "block_keys": block_keys,
         "lse": options.lse,
+        **attention_outputs.find_flags(views, dv, options.out_group, _get_out_scale(options)),
         "layout": None,
         "v_transposed": True if _is_transposed(v) else None,
         "varlen": f"q:{bound}/k:1" if packed else None,
@@ -251,7 +260,13 @@ def state(
         **flags,
         "q": f"{batch}x{heads}x{queries}x{dim}x{q.dtype}",
         "kv_len": keys,
-        "layout": _get_layout([views[name] for name in ("q", "k", "v", "o")]),
+        "layout": _get_layout(
+            [
+                views[name]
+                for name in ("q", "k", "v", "o", "o_scales")
+                if name in views and len(views[name].shape) == 4
+            ]
+        ),
         "dynamic": False,
     }
     own = Problem(chip, own_flags, _get_regions(options, specs, is_open=False))
@@ -309,8 +324,8 @@ class Call:
     def launch(
         self, addresses: Sequence[int], stream: int, allocate: Callable[[int], Any] | None = None
     ) -> None:
-        """Launches on tensors at these addresses: q, k, v, o, lse, those of OPTIONAL, and what
-        regions captured, as far as there are any. `allocate` gives a tensor of so many bytes, whose
+        """Launches on tensors at these addresses: q, k, v, o, lse, o_scales, amax, those of
+        OPTIONAL, and what regions captured, as far as there are any. `allocate` gives a tensor of so many bytes, whose
         memory goes back in the stream's order; without it the driver does. The first time opens
         the device."""
         prepared = self.prepared

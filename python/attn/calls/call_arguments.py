@@ -12,7 +12,7 @@ from ..options.problem_table import CALL_NAMES
 from ..record import TensorView
 from ..tensors import label_checks, padding, tensor_views
 from ..tracing import captured_reads, mod_regions
-from . import attention_kernels
+from . import attention_kernels, attention_outputs
 from .attention_kernels import KINDS, OPTIONAL, Options
 
 #: A function, or what `score_mod`, `mask_mod` and `out_mod` make of it.
@@ -104,11 +104,16 @@ def attend(
     stream: int | None,
     pad: Any = False,
     block_size: tuple[int, int] | None = None,
+    outputs: tuple[Any, ...] = (),
 ) -> Any:
     """attn.attention: `optional` is sinks, both cumulative lengths and lists of blocks with their
-    counts, `options` has the values of problem_table.CALL_NAMES."""
+    counts, `options` has the values of problem_table.CALL_NAMES, `outputs` what
+    `attention_outputs.read` takes of outputs, or nothing."""
+    asked = _read_outputs(out, outputs, options)
     lse = read_lse(lse)
     if pad is not False and readers.to_bool("pad", pad):
+        if asked != attention_outputs.PLAIN:
+            raise ArgumentError("pad: expected none beside outputs of another type")
         operands, options, dv, wide = _pad(operands, options)
         given = out
         if out is not None and wide != dv:
@@ -121,14 +126,29 @@ def attend(
         if stream is not None:
             raise ArgumentError("stream: expected none, since torch tensors use torch's")
         op = _get_torch_op()
-        return op.attention(q, k, v, optional, mods, bound, options, lse, out, block_size)
+        return op.attention(q, k, v, optional, mods, bound, options, lse, out, block_size, asked)
     if type(q).__module__ == "numpy":
         raise ArgumentError(
             f'tensor "q": expected a tensor on a GPU, got a numpy {type(q).__name__}; for arrays '
             "in host memory there is attn.compile(...).run(q=q, k=k, v=v)"
         )
     given = _name_tensors(operands, optional, lse, out)
-    return _attend_arrays(given, mods, bound, options, lse is not False, stream, block_size)
+    given |= {"o_scales": asked.scales, "amax": asked.amax}
+    parsed = (mods, bound, options, lse is not False)
+    return _attend_arrays(given, *parsed, stream, block_size, asked.group)
+
+
+def _read_outputs(
+    out: Any, outputs: tuple[Any, ...], options: tuple[Any, ...]
+) -> attention_outputs.Asked:
+    if all(each is None or each is False for each in outputs):
+        factor = dict(zip(CALL_NAMES, options, strict=True))["out_scale"]
+        if out is not None or factor is None:
+            return attention_outputs.PLAIN
+        outputs = outputs or (None, None, None, False, None, None)
+    *stated, amax = outputs
+    factor = dict(zip(CALL_NAMES, options, strict=True))["out_scale"]
+    return attention_outputs.read(out, *stated, factor, amax)
 
 
 def _name_tensors(
@@ -180,6 +200,7 @@ def _attend_arrays(
     lse: bool,
     stream: int | None,
     block_size: tuple[int, int] | None,
+    group: int | None,
 ) -> Any:
     """On arrays of whatever library."""
     needed = ("q", "k", "v", "o", "lse") if lse else ("q", "k", "v", "o")
@@ -192,7 +213,7 @@ def _attend_arrays(
             )
     views = {name: device_tensors.view(name, array, 0) for name, array in arrays.items()}
     texts, tensors, specs = trace_mods(mods)
-    parsed = Options(options, lse, bound, *texts, block_size)
+    parsed = Options(options, lse, bound, *texts, block_size, group)
     captures = [device_tensors.view(f"capture{n}", each, 0) for n, each in enumerate(tensors)]
     key = (
         tuple((name, view[:3], view[4]) for name, view in views.items()),
@@ -202,10 +223,13 @@ def _attend_arrays(
     call = attention_kernels.get_call(key)
     if call is None:
         call = attention_kernels.put_call(key, attention_kernels.make_call(views, specs, parsed))
-    order = [views[name].address for name in (*needed, *OPTIONAL) if name in views]
+    written = (*needed, *attention_outputs.NAMES)
+    order = [views[name].address for name in (*written, *OPTIONAL) if name in views]
     order += [view.address for view in captures]
     call.launch(order, stream or 0)
-    return (given["o"], given["lse"]) if lse else given["o"]
+    names = ("o", "lse", "o_scales") if lse else ("o", "o_scales")
+    results = [given[name] for name in names if given[name] is not None]
+    return results[0] if len(results) == 1 else tuple(results)
 
 
 def _pad(
@@ -230,14 +254,18 @@ def prepare(
     chip: str,
     pad: Any = False,
     block_size: tuple[int, int] | None = None,
+    outputs: tuple[Any, ...] = (),
 ) -> None:
     """attn.prepare; the arguments are those of `attend`."""
+    asked = _read_outputs(out, outputs, options)
     lse = read_lse(lse)
     if readers.to_bool("pad", pad):
         operands, options, dv, wide = _pad(operands, options)
         out = None if wide != dv else out
     views = {}
-    for name, tensor in _name_tensors(operands, optional, lse, out).items():
+    given = _name_tensors(operands, optional, lse, out)
+    given |= {"o_scales": asked.scales, "amax": asked.amax}
+    for name, tensor in given.items():
         if tensor is not None or name in ("q", "k", "v"):
             if not captured_reads.is_tensor(tensor):
                 raise ArgumentTypeError(
@@ -246,5 +274,8 @@ def prepare(
             spec = captured_reads.describe(tensor)
             views[name] = TensorView(spec.element, spec.shape, spec.strides)
     texts, _, specs = trace_mods(mods)
-    parsed = Options(options, lse is not False, bound, *texts, block_size)
+    parsed = Options(options, lse is not False, bound, *texts, block_size, asked.group)
+    if asked.makes:
+        packed = "cu_seqlens_q" in views
+        views |= attention_outputs.make_views(views["q"], views["v"].shape[-1], packed, asked)
     attention_kernels.Call(views, specs, parsed, readers.to_text("chip", chip), True)

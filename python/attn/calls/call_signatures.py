@@ -34,6 +34,7 @@ def compile(
     out_group: int | None = None,
     out_scale_type: Any = None,
     out_scale_tiles: bool = False,
+    amax: bool = False,
     layout: str | None = None,
     varlen: str | Sequence[Any] | Mapping[str, Sequence[int]] | None = None,
     kv_lengths: str | Sequence[int] | None = None,
@@ -104,6 +105,7 @@ def compile(
             compiler.
         out_scale_tiles: Scales of 8 bits are a matrix of tokens by heads' groups of columns
             in tiles of 128 x 4.
+        amax: Also the largest size of all results, before they are rounded.
         layout: Order in memory; strided leaves it to the launch (default: bhnd).
         varlen: Lengths of packed sequences; q has batch 1 and their sum; a list, or a pair
             of them for queries and keys.
@@ -181,6 +183,7 @@ def compile(
         "out_group": out_group,
         "out_scale_type": out_scale_type,
         "out_scale_tiles": out_scale_tiles,
+        "amax": amax,
         "layout": layout,
         "varlen": varlen,
         "kv_lengths": kv_lengths,
@@ -248,6 +251,12 @@ def attention(
     block_size: Any = None,
     lse: Any = False,
     out: Any = None,
+    out_type: Any = None,
+    out_group: int | None = None,
+    out_scale_type: Any = None,
+    out_scale_tiles: bool = False,
+    out_scales: Any = None,
+    amax: Any = None,
     pad: bool = False,
     stream: int | None = None,
     **others: Any,
@@ -282,6 +291,21 @@ def attention(
         out_mod: Changes results before they are rounded: (result, batch, head, query,
             column) to a result; traced, see docs/Python.md.
 
+    `out_type` is the type of an o that is made. One of 8 bits is multiplied by `out_scale`, or has
+    a scale for each `out_group` columns of a row, which is a result too, behind o and its LSE, in
+    the order of o with groups in the place of columns: f32, the largest magnitude of the columns
+    by that of the type, or with `out_scale_type="f8E8M0FNU"` the power of two from there on.
+    "f4E2M1FN" with `out_group=16` is nvfp4: bytes (uint8) of two results each, that of the even
+    column in the lower half, and scales of e4m3. With `out_scale_tiles` scales of 8 bits are the
+    matrix of tokens by heads' groups of columns, padded to tiles of 128 x 4, that block-scaled
+    products read; what is padding is not written. `attn.unpack_fp8` and `attn.unpack_nvfp4` read
+    them. An `out` has scales where `out_scales` says where they go, beside `out_group` if they
+    are in tiles and not of nvfp4.
+
+    `amax`, f32 of one element, is where the largest size of all results goes, before they are
+    multiplied by `out_scale` or rounded: it joins the number that is there, so write 0 first. A
+    NaN among the results makes it NaN.
+
     Torch tensors go through the operator torch.ops.attn.attention; those in host memory are
     copied to the GPU if there is one, else the kernel runs on the simulator, for the chip that
     $ATTN_CHIP names. Others, with __cuda_array_interface__ or DLPack, need `out`, and take the
@@ -314,6 +338,7 @@ def attention(
         stream,
         pad,
         block_lists.to_size(block_size),
+        (out_type, out_group, out_scale_type, out_scale_tiles, out_scales, amax),
     )
 
 
@@ -340,6 +365,12 @@ def prepare(
     block_size: Any = None,
     lse: Any = False,
     out: Any = None,
+    out_type: Any = None,
+    out_group: int | None = None,
+    out_scale_type: Any = None,
+    out_scale_tiles: bool = False,
+    out_scales: Any = None,
+    amax: Any = None,
     pad: bool = False,
     **others: Any,
 ) -> None:
@@ -367,4 +398,5 @@ def prepare(
         chip,
         pad,
         block_lists.to_size(block_size),
+        (out_type, out_group, out_scale_type, out_scale_tiles, out_scales, amax),
     )

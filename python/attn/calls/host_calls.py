@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+#: Outputs of a launch.
+_OUTPUTS = ("o", "lse", "o_scales", "amax")
+
+
 def _view(name: str, array: NDArray[np.generic]) -> TensorView:
     """A view of an array, which is dense on its way to the kernel."""
     element = arrays.find_element(array.dtype)
@@ -38,14 +42,15 @@ def attend(
     tensors: Mapping[str, NDArray[np.generic]],
     captures: Sequence[Any],
     options: Options,
-) -> tuple[NDArray[np.generic], NDArray[np.generic] | None]:
-    """Returns o and, where `options` ask for it, its LSE, in the shapes of the call. `tensors` has
-    q, k and v, and the optional tensors that are given; `captures` are what regions read. Rows of
-    packed sequences that none has are NaN. Raises SimulationError for what the simulator finds
-    wrong."""
-    import numpy as np
-
+    outputs: Mapping[str, TensorView] | None = None,
+) -> dict[str, NDArray[np.generic]]:
+    """Returns o and, where `options` ask for it, its LSE, in the shapes of the call, and o_scales
+    and amax where `outputs` have them: views of outputs that are not the usual ones. `tensors`
+    has q, k and v, and the optional tensors that are given, amax with what is in it before;
+    `captures` are what regions read. Rows of packed sequences that none has are NaN. Raises
+    SimulationError for what the simulator finds wrong."""
     views = {name: _view(name, array) for name, array in tensors.items()}
+    views |= {name: _make_dense(each) for name, each in (outputs or {}).items()}
     specs = [captured_reads.describe(each).row_major() for each in captures]
     chip = get_native_chip()
     read = attention_kernels.split_reads(specs, options)
@@ -59,19 +64,38 @@ def attend(
     else:
         kernel = shared_kernels.compile_any(stated.own, stated.mixed, stated.lengths)
     inputs |= {f"capture{n}": captured_reads.to_numpy(each) for n, each in enumerate(captures)}
-    settings = simulation.Settings(verify=False, progress=False)
+    scales = stated.views.get("o_scales")
+    # Nothing else says how many rows scales in tiles have.
+    is_matrix = scales is not None and len(scales.shape) == 2
+    sizes = {"o_scales.dim0": scales.shape[0]} if scales is not None and is_matrix else None
+    settings = simulation.Settings(verify=False, progress=False, sizes=sizes)
     # The reference of the problem has no regions that read tensors of open extents.
     run = simulation.simulate(kernel.name, kernel.ptx, kernel.launch, None, inputs, settings)
     if not run.passed:
         raise SimulationError(f"kernel {kernel.name}:\n{run.text}")
-    o, lse = run.outputs["o"], run.outputs.get("lse")
+    results = {name: run.outputs[name] for name in _OUTPUTS if name in run.outputs}
     if not stated.packed:
-        return o, lse
-    o = o[0].swapaxes(0, 1)
+        return results
     end = int(tensors["cu_seqlens_q"][-1])
-    o[end:] = np.full((), 0xFFFF, np.uint16).view(o.dtype)
-    if lse is None:
-        return o, None
-    lse = lse[0]
-    lse[:, end:] = np.nan
-    return o, lse
+    for name, each in results.items():
+        if each.ndim == 4:
+            results[name] = each = each[0].swapaxes(0, 1)
+            _erase(each[end:])
+        elif name == "lse":
+            results[name] = each = each[0]
+            _erase(each[:, end:])
+    return results
+
+
+def _make_dense(view: TensorView) -> TensorView:
+    """The same extents, dense and in host memory."""
+    spec = captured_reads.Spec(view.dtype, view.shape, ()).row_major()
+    return TensorView(view.dtype, spec.shape, spec.strides, 0, tensor_views.HOST)
+
+
+def _erase(rows: NDArray[np.generic]) -> None:
+    """Rows that no kernel writes are NaN: of every type one with all bits."""
+    import numpy as np
+
+    bits = np.full(rows.dtype.itemsize, 0xFF, np.uint8)
+    rows[...] = bits.view(rows.dtype)[0]

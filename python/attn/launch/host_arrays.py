@@ -30,7 +30,8 @@ def launch(
     kernel: runtime.LoadedKernel, inputs: Mapping[str, Any]
 ) -> dict[str, NDArray[np.generic]]:
     """Copies the inputs to device 0, launches, and returns what the kernel wrote;
-    outputs begin as NaN (bytes 0xFF). The record's shapes have to be static."""
+    outputs begin as NaN (bytes 0xFF), those that are updated as they are given, or as zeros. The
+    record's shapes have to be static."""
     import numpy as np
 
     device = cuda_driver.get_device(0)
@@ -53,7 +54,9 @@ def launch(
                     extent = 0
                 memory = np.frombuffer(bytearray(b"\xff" * extent * width), carrier)
                 buffers[tensor] = memory
-                if tensor not in kernel.binder.written:
+                if tensor in kernel.binder.updated and tensor not in inputs:
+                    memory[...] = 0
+                elif tensor not in kernel.binder.written or tensor in kernel.binder.updated:
                     if tensor not in inputs:
                         raise ArgumentError(f'{name}: tensor "{tensor}": missing')
                     # Its shape before it is made dense.

@@ -18,6 +18,7 @@ KINDS = {
     "out_group": "count",
     "out_scale_type": "type",
     "out_scale_tiles": "switch",
+    "amax": "switch",
     "layout": "order",
     "varlen": "lengths",
     "kv_lengths": "numbers",
@@ -45,6 +46,7 @@ KINDS = {
 #: Options that are there or not, and what they are where nothing is said.
 SWITCHES = {
     "out_scale_tiles": False,
+    "amax": False,
     "page_indptr": False,
     "selected": False,
     "rope_apart": False,

@@ -26,6 +26,8 @@ class Outputs(NamedTuple):
     out_type: Any = None
     out_group: Any = None
     out_scales: Any = None
+    #: Where the largest size of results goes.
+    amax: Any = None
 
 
 class Results(NamedTuple):
@@ -35,6 +37,7 @@ class Results(NamedTuple):
     out: Any
     stream: int | None
     scaled: scaled_outputs.Scaled = scaled_outputs.PLAIN
+    amax: Any = None
 
 
 def check_given(options: Mapping[str, Any], names: Sequence[str]) -> None:
@@ -63,7 +66,7 @@ def _call(
     tensors: dict[str, Any], options: dict[str, Any], mods: tuple[Any, Any, Any], outputs: Outputs
 ) -> Any:
     texts, captures = trace_mods(*mods)
-    lse, out, stream, *more = outputs
+    lse, out, stream, *more, amax = outputs
     scaled = scaled_outputs.read(out, *more, options["out_scale"])
     made = {} if scaled.out_type is None else {"out_type": scaled.out_type}
     settings = Settings.read(**options, **made, **texts)
@@ -73,7 +76,7 @@ def _call(
         }
         # Values are columns of the keys.
         tensors |= {"v_cache": None, "v_scale": tensors["k_scale"]}
-    return run(tensors, captures, settings, Results(lse, out, stream, scaled))
+    return run(tensors, captures, settings, Results(lse, out, stream, scaled, amax))
 
 
 def _pad_call(
@@ -84,7 +87,7 @@ def _pad_call(
         if tensors.get(name) is not None:
             named = "added" if name == "added_k" else name
             raise ArgumentError(f"pad: expected none beside {named}")
-    for name in ("out_group", "out_scales"):
+    for name in ("out_group", "out_scales", "amax"):
         if getattr(outputs, name) is not None:
             raise ArgumentError(f"pad: expected none beside {name}")
     if "kv_cache" in tensors:
@@ -117,7 +120,7 @@ def run(
     tensors: dict[str, Any], captures: list[Any], settings: Settings, results: Results
 ) -> Any:
     """Any of the calls: tensors by name, what regions read, and what was said beside."""
-    lse, out, stream, scaled = results
+    lse, out, stream, scaled, amax = results
     q = tensors["q"]
     for name in ("q", "k_cache", "page_table", "kv_lengths", "cu_seqlens_q"):
         if tensors.get(name, name) is None:
@@ -128,10 +131,9 @@ def run(
             raise ArgumentError("out: expected none with numpy arrays, whose results are new")
         lse = readers.to_bool("lse", lse)
     if settings.run_keys is not None and settings.max_seqlen_q is not None:
-        if scaled.has_scales:
-            raise ArgumentError(
-                "run_keys: expected none beside scales of the output in attn.prefill"
-            )
+        if scaled.has_scales or amax is not None:
+            what = "scales of the output" if scaled.has_scales else "amax"
+            raise ArgumentError(f"run_keys: expected none beside {what} in attn.prefill")
 
         def attend(batch: Any, read: Any, given: Settings, kind: str | None, *more: Any) -> Any:
             made = scaled if kind is None else scaled._replace(out_type=kind)
@@ -144,8 +146,8 @@ def run(
             raise ArgumentError("stream: expected none, since torch tensors use torch's")
         from .. import torch_serving
 
-        return torch_serving.decode(tensors, captures, settings, lse, out, scaled)
-    tensors |= decode_launch.name_captures(captures)
+        return torch_serving.decode(tensors, captures, settings, lse, out, scaled, amax)
+    tensors |= decode_launch.name_captures(captures) | {"amax": amax}
     if tensor_views.is_numpy(q):
         return decode_launch.decode_numpy(tensors, settings, lse, scaled.group)
     tensor_views.view("q", q)

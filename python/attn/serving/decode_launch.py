@@ -222,8 +222,19 @@ def make_problem(tensors: Mapping[str, TensorView], settings: Settings, lse: boo
         o_scales_strides=None if scales is None else scales.strides[:3],
         regions=settings.describe_regions(_get_captures(tensors)),
         added=added_keys.read_added(tensors, settings),
+        amax=_has_amax(tensors),
     )
     return problem if settings.max_seqlen_q is None else _pack(problem, settings, table.shape[0], q)
+
+
+def _has_amax(tensors: Mapping[str, TensorView]) -> bool:
+    """Whether the largest size of the results goes somewhere, which is one f32."""
+    amax = tensors.get("amax")
+    if amax is None:
+        return False
+    expect("amax", "elements of", "f32", amax.dtype)
+    expect("amax", "shape", [1], list(amax.shape))
+    return True
 
 
 def _get_captures(tensors: Mapping[str, TensorView]) -> dict[str, TensorView]:
@@ -422,6 +433,8 @@ def decode_numpy(
     if problem.out_type == PAIRED:
         outputs["o"] = outputs["o"].view("uint8")
     log, scales = outputs.get("lse"), outputs.get("o_scales")
+    if "amax" in outputs:
+        tensors["amax"][...] = outputs["amax"]
     if settings.max_seqlen_q is not None:
         end = int(tensors["cu_seqlens_q"][-1])
         o, log, scales = (

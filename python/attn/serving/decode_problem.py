@@ -101,6 +101,8 @@ class DecodeProblem(NamedTuple):
     partials: str = "auto"
     #: Keys beside those of the table.
     added: AddedKeys | None = None
+    #: The largest size of the results goes somewhere.
+    amax: bool = False
 
     @property
     def key_columns(self) -> int:
@@ -293,6 +295,10 @@ def write_decode(problem: DecodeProblem) -> str:
         arguments += scales
         if p.kv_splits is None:
             more += f" out_scales({_join(scales)})"
+    amax = [_declare("amax", "f32", (1,), (1,))] if p.amax else []
+    arguments += amax
+    if amax and p.kv_splits is None:
+        more += f" amax({_join(amax)})"
     attributes = _write_attributes(p)
     front = _write_latent_values(p, arguments[1][1], values[1]) if p.latent else ""
     behind = ""
@@ -308,8 +314,9 @@ def write_decode(problem: DecodeProblem) -> str:
         front += "".join(f"  {name} = memref.alloc() : {kind}\n" for name, kind in outputs)
         factors = [] if p.out_scale is None else [f"out_scale = {_write_number(p.out_scale)} : f32"]
         factors += [f"out_group = {p.out_group} : i64"] if scales else []
+        factors += ["amax"] if amax else []
         factor = f" {{{', '.join(factors)}}}" if factors else ""
-        merged = _join([*results, *scales])
+        merged = _join([*results, *scales, *amax])
         behind = f"  attn.combine ins({_join(outputs)}) outs({merged}){factor}\n"
     declared = ", ".join(f"{name}: {kind}" for name, kind in arguments)
     text = (

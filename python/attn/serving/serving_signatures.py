@@ -45,6 +45,7 @@ def decode(
     out_type: Any = None,
     out_group: int | None = None,
     out_scales: Any = None,
+    amax: Any = None,
     pad: bool = False,
     stream: int | None = None,
     **others: Any,
@@ -122,6 +123,9 @@ def decode(
     `attn.unpack_nvfp4` reads both. An `out` has such scales where `out_scales` says where they
     go.
 
+    `amax`, f32 of one element, is where the largest size of all results goes, before they are
+    multiplied by `out_scale` or rounded: it joins the number that is there, so write 0 first.
+
     Returns o like q, or (o, lse) with `lse`. numpy arrays run on the GPU if there is one, else
     on the simulator; bf16 is uint16 and e4m3 uint8 there. Torch tensors go through the operator
     torch.ops.attn.decode, on the current stream; other libraries' need `out`, and a tensor as
@@ -155,7 +159,7 @@ def decode(
         "partials": partials,
     }
     tensors |= added_keys.name_added(added, False)
-    outputs = decode_calls.Outputs(lse, out, stream, out_type, out_group, out_scales)
+    outputs = decode_calls.Outputs(lse, out, stream, out_type, out_group, out_scales, amax)
     return decode_calls.call(tensors, options, (score_mod, mask_mod, out_mod), init, outputs, pad)
 
 
@@ -191,6 +195,7 @@ def mla_decode(
     out_type: Any = None,
     out_group: int | None = None,
     out_scales: Any = None,
+    amax: Any = None,
     pad: bool = False,
     stream: int | None = None,
     **others: Any,
@@ -268,7 +273,7 @@ def mla_decode(
     }
     tensors |= added_keys.name_added(added, True)
     decode_calls.check_given(options, ("value_dim", "scale",))
-    outputs = decode_calls.Outputs(lse, out, stream, out_type, out_group, out_scales)
+    outputs = decode_calls.Outputs(lse, out, stream, out_type, out_group, out_scales, amax)
     return decode_calls.call(tensors, options, (score_mod, mask_mod, out_mod), init, outputs, pad)
 
 
@@ -303,6 +308,7 @@ def prefill(
     out_type: Any = None,
     out_group: int | None = None,
     out_scales: Any = None,
+    amax: Any = None,
     pad: bool = False,
     stream: int | None = None,
     **others: Any,
@@ -373,7 +379,7 @@ def prefill(
         "expected_keys": expected_keys,
     }
     decode_calls.check_given(options, ("max_seqlen_q",))
-    outputs = decode_calls.Outputs(lse, out, stream, out_type, out_group, out_scales)
+    outputs = decode_calls.Outputs(lse, out, stream, out_type, out_group, out_scales, amax)
     return decode_calls.call(tensors, options, (score_mod, mask_mod, out_mod), init, outputs, pad)
 
 

@@ -201,8 +201,10 @@ class Timer:
                     outputs = {
                         each["name"]: _make(each, lambda t: t.fill_(nan)) for each in written
                     }
-                for tensor in outputs.values():
-                    tensor.fill_(math.nan)
+                joins = {each["name"] for each in written if each["access"] == "update"}
+                for name, tensor in outputs.items():
+                    # What is joined by results is without any before.
+                    tensor.fill_(0 if name in joins else math.nan)
 
                 def call(index: int, kernel: runtime.LoadedKernel = kernel) -> Tensors:
                     kernel(**sets[index], **outputs)

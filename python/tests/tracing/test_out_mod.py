@@ -94,11 +94,22 @@ OUTPUTS = {
 }
 
 
+#: Kinds whose kernels also look for the largest result.
+WITH_AMAX = ("static", "nvfp4", "joined")
+
+
+def check_amax(results, whole, kind):
+    """It is the largest f32 result, whatever becomes of that; NaN is larger than all others."""
+    if kind in WITH_AMAX:
+        most = abs(whole["o"]).max()
+        np.testing.assert_array_equal([results["amax"], whole["amax"]], [[most]] * 2)
+
+
 def check_bits(chip, kind, arrays, **settings):
     """Simulates the kernel and that of f32 results with its plan. Returns the results of both."""
     problem = {
         "q": f"1x2x33x{arrays['q'].shape[3]}xf16", "kv_len": 40, "causal": True, "chip": chip, "split_keys": False,
-        "out_mod": lambda result, b, h, i, c: result * 3,
+        "out_mod": lambda result, b, h, i, c: result * 3, "amax": kind in WITH_AMAX,
     }  # fmt: skip
     narrow = attn.compile(**problem, **OUTPUTS[kind])
     text = attn.compile(**problem, out_type="f32").mlir("problem")
@@ -111,6 +122,7 @@ def check_bits(chip, kind, arrays, **settings):
     np.testing.assert_array_equal(results["o"].view(np.uint8), o)
     if scales is not None:
         np.testing.assert_array_equal(results["o_scales"], scales)
+    check_amax(results, whole, kind)
     if kind in ("nvfp4", "powers"):
         check_tiles(attn.compile(**problem, **OUTPUTS[kind], out_scale_tiles=True), narrow, arrays, o, scales)
     return results, whole
@@ -155,16 +167,24 @@ def test_bits_of_quantised_f32_results(chip, dim, kind):
         assert not results["o"][0, 0, 0].any() and not results["o_scales"][0, 0, 0].any()
 
 
-@pytest.mark.parametrize("kind", ["groups", "nvfp4", "powers", "joined"])
-def test_infinite_and_nan_results(kind):
+@pytest.mark.parametrize(
+    "chip,kind",
+    [
+        *(("sm_80", kind) for kind in ("static", "groups", "nvfp4", "powers", "joined")),
+        *(("sm_90a", "static"), ("sm_90a", "groups"), ("sm_100a", "nvfp4"), ("sm_100a", "powers")),
+    ],
+)
+def test_infinite_and_nan_results(chip, kind):
     arrays = draw((1, 2, 33, 64), 40)
     # Rows from 30, and 31, on see them.
     arrays["v"][0, 0, 30, 3] = np.inf
     arrays["v"][0, 1, 31, 20] = np.nan
-    results, whole = check_bits("sm_80", kind, arrays, verify=False)
+    results, whole = check_bits(chip, kind, arrays, verify=False)
     assert np.isinf(whole["o"][0, 0, 30:, 3]).all() and np.isnan(whole["o"][0, 1, 31:, 20]).all()
-    o, scales = results["o"].view(np.uint8), results["o_scales"]
-    if kind == "groups":
+    o, scales = results["o"].view(np.uint8), results.outputs.get("o_scales")
+    if kind == "static":
+        assert (o[0, 0, 30:, 3] == 126).all() and (o[0, 1, 31:, 20] == 127).all()
+    elif kind == "groups":
         assert np.isinf(scales[0, 0, 30:, 0]).all() and (o[0, 0, 30:, 3] == 127).all()
         assert np.isfinite(scales[0, 1]).all() and (o[0, 1, 31:, 20] == 127).all()
     elif kind == "powers":
@@ -189,6 +209,7 @@ def test_bits_of_merged_results(kind, last):
     arrays["v"][0, 0, :, 16:32] *= 1e-5
     arrays["v"][0, 1, 299, 3] += last
     problem = {"q": "1x2x33x64xf16", "kv_len": 300, "kv_splits": 3, "chip": "sm_90a"}
+    problem["amax"] = kind in WITH_AMAX
     narrow = attn.compile(**problem, **OUTPUTS[kind])
     wide = attn.compile(**problem, out_type="f32")
     assert wide.plan == narrow.plan
@@ -197,6 +218,7 @@ def test_bits_of_merged_results(kind, last):
     o, scales = quantise(whole["o"], kind, OUTPUTS[kind].get("out_scale", 1))
     np.testing.assert_array_equal(results["o"].view(np.uint8), o)
     np.testing.assert_array_equal(results["o_scales"], scales)
+    check_amax(results, whole, kind)
     if kind != "groups":
         tiled = attn.compile(**problem, **OUTPUTS[kind], out_scale_tiles=True)
         check_tiles(tiled, narrow, arrays, o, scales)

@@ -94,3 +94,11 @@ func.func @results(%t: !t, %g: !attn.global<?x128xf16>, %row: i32, %b: !b, %map:
   attn.store_result %t, %g[%row] scratch %b : !b map %map[%h, %h, %row, %h] : !attn.tensor_map<1x1x64x64xf16, swizzle = 128> {kind = #attn<epilogue_kind tma>} : !t, !attn.global<?x128xf16>
   return
 }
+
+// CHECK-LABEL: func.func @largest(
+// CHECK-SAME: %[[T:.*]]: tensor<64x128xf32, #attn.auto>, %[[G:.*]]: !attn.global<?x128xf16>, %[[ROW:.*]]: i32, %[[P:.*]]: !llvm.ptr<1>
+func.func @largest(%t: tensor<64x128xf32, #attn.auto>, %g: !attn.global<?x128xf16>, %row: i32, %p: !llvm.ptr<1>) {
+  // CHECK: attn.global_max %[[T]], %[[G]][%[[ROW]]] to %[[P]] : tensor<64x128xf32, #attn.auto>, <?x128xf16>
+  attn.global_max %t, %g[%row] to %p : tensor<64x128xf32, #attn.auto>, !attn.global<?x128xf16>
+  return
+}

@@ -18,6 +18,12 @@
 
 // RUN: attn-opt %S/Inputs/version-5.mlirbc | FileCheck %s --check-prefix=FIVE
 
+// What version 11 has added is written and read again.
+
+// RUN: attn-compile --q=2x8x70x64xbf16 --kv-splits=2 --sinks --amax --emit=problem -o %t.amax
+// RUN: attn-opt %t.amax -emit-bytecode | attn-opt | FileCheck %s --check-prefix=ELEVEN
+// ELEVEN: attn.combine {{.*}} outs(%{{.*}}, %{{.*}}, %{{.*}} : memref<2x8x70x64xbf16>, memref<2x8x70xf32>, memref<1xf32>) {amax}
+
 // What version 10 has added is written and read again.
 
 // RUN: attn-compile --q=2x16x1x128xbf16 --kv-lengths=100,9 --page-size=16 --added-page-size=1 --added-lengths=50,7 --emit=problem -o %t.added

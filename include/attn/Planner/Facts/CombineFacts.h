@@ -16,7 +16,7 @@ struct CombineFacts {
   double outScale = 1;
   /// Columns of o that share a scale, 0 if there are no scales.
   int64_t groupColumns = 0;
-  TensorFacts partialO, partialLse, o, lse, oScales;
+  TensorFacts partialO, partialLse, o, lse, oScales, amax;
   /// What units of partialO stand for in each row and group of columns; without
   /// value where they are ones.
   TensorFacts partialScales;
@@ -35,6 +35,9 @@ struct CombineFacts {
   SmallVector<TensorFacts> captures;
   SmallVector<Value> scalars;
 
+  /// True if something is done with results before they are multiplied by
+  /// `outScale`.
+  bool usesResults() const { return outMod || amax; }
   /// True if bytes of o are two results of f4E2M1FN.
   bool hasFloat4Results() const { return o.elementType.isInteger(8); }
   /// Columns of a partial result that share a unit.

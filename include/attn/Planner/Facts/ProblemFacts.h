@@ -62,6 +62,8 @@ struct ProblemFacts {
   /// What units of each row of o stand for, or of groups of its columns: an
   /// output.
   TensorFacts oScales;
+  /// The number that the largest size of results joins: an output.
+  TensorFacts amax;
   /// All three or none; that of q only beside a q of 8 bits.
   TensorFacts qDescale, kDescale, vDescale;
   TensorFacts pageTable, pageIndptr, kvLengths;
@@ -69,7 +71,7 @@ struct ProblemFacts {
   TensorFacts blockCounts, blockIndices;
   /// What the kernel merges its partial results into, which are then named
   /// `partial_o` and `partial_lse`; without value where somebody else does.
-  TensorFacts mergedO, mergedLse, mergedScales;
+  TensorFacts mergedO, mergedLse, mergedScales, mergedAmax;
   /// Which run each CTA has, records that a kernel in front writes
   /// (attn.plan_work); without value where CTAs find out for themselves.
   TensorFacts work;
@@ -160,9 +162,11 @@ struct ProblemFacts {
   double getResultFactor() const {
     return outScale == 0 || kvSplits != 0 ? 1 : outScale;
   }
-  /// The part of it that rows are divided with: what stands behind out_mod is
-  /// left for that.
-  double getRowFactor() const { return hasOutMod() ? 1 : getResultFactor(); }
+  /// True if something is done with results before they are multiplied by it.
+  bool usesResults() const { return hasOutMod() || amax || mergedAmax; }
+  /// The part of it that rows are divided with: what stands behind out_mod or
+  /// the search for the largest result is left for that.
+  double getRowFactor() const { return usesResults() ? 1 : getResultFactor(); }
   /// Returns its part that is left for the scales of groups: powers of two
   /// round nothing, so that one product with both gives the same bits.
   double getGroupFactor() const;

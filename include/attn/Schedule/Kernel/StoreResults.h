@@ -19,6 +19,10 @@ struct ResultMap {
 Value emitOutMod(const AttentionTile &tile, Value o, Region &outMod,
                  const ResultColumns &columns);
 
+/// Lets the largest size of `o`, f32 results, join the number of amax; `rows`
+/// is the view that they go to.
+void emitAmax(const AttentionTile &tile, Value o, Value rows);
+
 /// Returns the accumulator times `inverse`, as out_mod makes it, in the type of
 /// the results, without `rounds` f32; `columns` are those of o. With
 /// `initWeight`, of emitInitWeight in the layout of the rows of o, the results

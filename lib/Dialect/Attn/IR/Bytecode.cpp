@@ -93,8 +93,9 @@ static auto getSeventhAttributes(Properties &properties) {
   return std::tie(properties.added_page_size);
 }
 
-/// Where operands have `o_scales`, which versions in front of 4 do not know.
-static constexpr size_t kScalesSegment = 5;
+/// Where operands have `o_scales`, which versions in front of 4 do not know,
+/// and `amax`, which those in front of 11 do not know.
+static constexpr size_t kScalesSegment = 5, kAmaxSegment = 6;
 /// Operands that version 10 has behind all others.
 static constexpr size_t kAddedSegments = 4;
 
@@ -139,12 +140,14 @@ LogicalResult AttentionOp::readProperties(DialectBytecodeReader &reader,
        failed(std::apply(readAll, getSeventhAttributes(properties)))))
     return failure();
   auto &segments = properties.operandSegmentSizes;
-  if (number >= 4)
-    return reader.readSparseArray(MutableArrayRef<int32_t>(segments));
-  SmallVector<int32_t> known(segments.size() - 1, 0);
+  size_t unknown = (number < 4 ? 1 : 0) + (number < 11 ? 1 : 0);
+  SmallVector<int32_t> known(segments.size() - unknown, 0);
   if (failed(reader.readSparseArray(MutableArrayRef<int32_t>(known))))
     return failure();
-  known.insert(known.begin() + kScalesSegment, 0);
+  if (number < 4)
+    known.insert(known.begin() + kScalesSegment, 0);
+  if (number < 11)
+    known.insert(known.begin() + kAmaxSegment, 0);
   llvm::copy(known, segments.begin());
   return success();
 }
@@ -182,6 +185,8 @@ static StringRef findUnwritten(AttentionOp op, uint64_t number) {
     return "rope_dim = 0";
   if (number < 10 && op.getAddedK())
     return "added";
+  if (number < 11 && op.getAmax())
+    return "amax";
   return "";
 }
 
@@ -217,6 +222,8 @@ void AttentionOp::writeProperties(DialectBytecodeWriter &writer) {
   // form would have all the same.
   if (number < 10)
     segments.truncate(segments.size() - kAddedSegments);
+  if (number < 11)
+    segments.erase(segments.begin() + kAmaxSegment);
   if (number < 4)
     segments.erase(segments.begin() + kScalesSegment);
   writer.writeSparseArray(ArrayRef<int32_t>(segments));
@@ -230,7 +237,8 @@ LogicalResult CombineOp::readProperties(DialectBytecodeReader &reader,
       (number >= 5 &&
        failed(reader.readOptionalAttribute(properties.out_group))) ||
       (number >= 4 &&
-       failed(reader.readOptionalAttribute(properties.out_scale))))
+       failed(reader.readOptionalAttribute(properties.out_scale))) ||
+      (number >= 11 && failed(reader.readOptionalAttribute(properties.amax))))
     return failure();
   return reader.readOptionalAttribute(properties.plan);
 }
@@ -245,6 +253,8 @@ void CombineOp::writeProperties(DialectBytecodeWriter &writer) {
     lost = "out_group";
   if (number < 7 && getOutMod())
     lost = "out_mod";
+  if (number < 11 && properties.amax)
+    lost = "amax";
   if (!lost.empty())
     emitOpError("has '") << lost << "', which bytecode of version " << number
                          << " of the dialect 'attn' cannot say";
@@ -253,6 +263,8 @@ void CombineOp::writeProperties(DialectBytecodeWriter &writer) {
     writer.writeOptionalAttribute(properties.out_group);
   if (number >= 4)
     writer.writeOptionalAttribute(properties.out_scale);
+  if (number >= 11)
+    writer.writeOptionalAttribute(properties.amax);
   writer.writeOptionalAttribute(properties.plan);
 }
 

@@ -565,3 +565,26 @@ LogicalResult attn::checkUnits(AttentionOp op) {
   return success(succeeded(checkDescales(op)) && succeeded(checkScales(op)) &&
                  succeeded(checkRope(op)));
 }
+
+LogicalResult attn::checkAmaxType(Operation *op, const NamedValue &amax) {
+  if (Type type = getElementTypeOrSelf(amax.value.getType()); !type.isF32())
+    return op->emitOpError("expected 'amax' of type f32, got ") << type;
+  if (amax.getExtent(0) != 1)
+    return op->emitOpError("expected one number in 'amax', got ")
+           << describeExtent(amax.getExtent(0));
+  return success();
+}
+
+LogicalResult attn::checkAmax(AttentionOp op) {
+  // attention_c61
+  NamedValue amax{"amax", op.getAmax()};
+  if (!amax.value)
+    return success();
+  if (op.getKvSplits())
+    return op.emitOpError("expected no 'amax' with partial results: it stands "
+                          "beside the attn.combine of them");
+  if (op.getRowState())
+    return op.emitOpError("expected no 'amax' with 'row_state', whose rows are "
+                          "not divided");
+  return checkAmaxType(op, amax);
+}

@@ -115,6 +115,11 @@ LogicalResult checkScaleColumns(Operation *op, const NamedValue &o,
 LogicalResult checkOutputGroups(Operation *op, const NamedValue &o,
                                 const NamedValue &scales, int64_t size);
 
+/// Checks the number that the largest result joins, by itself and beside what
+/// else `op` has.
+LogicalResult checkAmaxType(Operation *op, const NamedValue &amax);
+LogicalResult checkAmax(AttentionOp op);
+
 /// Checks that partial results `o` have whole groups of columns for `scales`.
 LogicalResult checkUnitGroups(Operation *op, const NamedValue &o,
                               const NamedValue &scales);

@@ -90,12 +90,32 @@ TEST_F(Bytecode, OwnVersionIsWritten) {
 }
 
 TEST_F(Bytecode, LaterVersionIsRefused) {
-  EXPECT_EQ(read(write(11)), "expected bytecode of the dialect 'attn' of at "
-                             "most version 10, got version 11");
+  EXPECT_EQ(read(write(12)), "expected bytecode of the dialect 'attn' of at "
+                             "most version 11, got version 12");
+}
+
+TEST_F(Bytecode, LargestResultsAreOfVersion11) {
+  constexpr const char *text = R"(
+  func.func @f(%q: memref<1x1x64x64xf16>, %o: memref<1x1x64x64xf16>,
+      %sinks: memref<1xf32>, %amax: memref<1xf32>, %po: memref<2x1x1x64x64xf32>,
+      %pl: memref<2x1x1x64xf32>) {
+    attn.attention
+      ins(%q, %q, %q : memref<1x1x64x64xf16>, memref<1x1x64x64xf16>,
+                       memref<1x1x64x64xf16>)
+      outs(%o : memref<1x1x64x64xf16>) sinks(%sinks : memref<1xf32>)
+      amax(%amax : memref<1xf32>)
+    attn.combine ins(%po, %pl : memref<2x1x1x64x64xf32>, memref<2x1x1x64xf32>)
+      outs(%o, %amax : memref<1x1x64x64xf16>, memref<1xf32>) {amax}
+    return
+  })";
+  EXPECT_EQ(read(write(std::nullopt, text)), "none");
+  write(10, text);
+  EXPECT_EQ(message, "'attn.combine' op has 'amax', which bytecode of version "
+                     "10 of the dialect 'attn' cannot say");
 }
 
 TEST_F(Bytecode, EarlierVersionsAreWritten) {
-  for (uint64_t version : {0, 1, 2, 3, 4, 5, 6, 7}) {
+  for (uint64_t version : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}) {
     std::string bytes = write(version, getAttention("", ""));
     EXPECT_EQ(message, "none");
     EXPECT_EQ(read(bytes), "none");

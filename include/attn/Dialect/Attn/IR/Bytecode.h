@@ -15,7 +15,7 @@ namespace mlir::attn {
 
 /// The version that is written: it grows when the form of an op, type or
 /// attribute changes. Bytecode of version 0 does not say its version.
-constexpr uint64_t kBytecodeVersion = 10;
+constexpr uint64_t kBytecodeVersion = 11;
 
 /// The dialect's version of a piece of bytecode.
 struct AttnBytecodeVersion : DialectVersion {

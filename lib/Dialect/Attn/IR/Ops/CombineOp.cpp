@@ -46,7 +46,8 @@ void attn::printScalesAndOutputs(OpAsmPrinter &printer, Operation *,
 }
 
 Value CombineOp::getLse() {
-  size_t count = getOutputs().size() - (getOutGroupAttr() ? 1 : 0);
+  size_t count =
+      getOutputs().size() - (getOutGroupAttr() ? 1 : 0) - (getAmax() ? 1 : 0);
   return count == 2 ? getOutputs()[1] : Value();
 }
 
@@ -62,16 +63,18 @@ LogicalResult CombineOp::verify() {
   if (hasHalves && getOthers().empty())
     return emitOpError("expected 'scales' beside 'partial_o' of type f16");
   // combine_c10
-  size_t least = getOutGroupAttr() ? 2 : 1;
+  size_t least = 1 + (getOutGroupAttr() ? 1 : 0) + (getAmax() ? 1 : 0);
   if (getOutputs().size() < least || getOutputs().size() > least + 1)
     return emitOpError("expected o")
-           << (least == 2 ? " and o_scales" : "") << " as outputs, and lse"
-           << (least == 2 ? " between them" : " behind it")
+           << (getOutGroupAttr() ? " and o_scales" : "")
+           << (getAmax() ? " and the number of amax" : "")
+           << " as outputs, and lse "
+           << (least == 1 ? "behind it" : "between them")
            << " where it is wanted, got " << getOutputs().size();
   NamedValue partialO{"partial_o", getPartialO()};
   NamedValue partialLse{"partial_lse", getPartialLse()};
   NamedValue o{"o", getO()}, lse{"lse", getLse()};
-  NamedValue scales{"o_scales", getOScales()};
+  NamedValue scales{"o_scales", getOScales()}, amax{"amax", getAmaxOutput()};
   NamedValue partialScales{"partial_scales", getPartialScales()};
   int64_t scalesRank = getScalesRank(scales);
   // combine_c1, combine_c2
@@ -81,7 +84,8 @@ LogicalResult CombineOp::verify() {
       {partialScales, 5, /*unitStride=*/false},
       {o, 4, /*unitStride=*/true},
       {lse, 3, /*unitStride=*/false},
-      {scales, scalesRank, /*unitStride=*/scalesRank == 2}};
+      {scales, scalesRank, /*unitStride=*/scalesRank == 2},
+      {amax, 1, /*unitStride=*/true}};
   if (failed(checkOperands(*this, rules)))
     return failure();
   // combine_c3
@@ -149,9 +153,12 @@ LogicalResult CombineOp::verify() {
   if (!isPaired && scales.value &&
       failed(checkOutputGroups(*this, o, scales, *getOutGroup())))
     return failure();
+  // combine_c14
+  if (amax.value && failed(checkAmaxType(*this, amax)))
+    return failure();
   // combine_c8
   if (failed(verifyKernelName([&] { return emitOpError(); }, getKernel())))
     return failure();
   // combine_c7
-  return checkResults(*this, {o, lse, scales});
+  return checkResults(*this, {o, lse, scales, amax});
 }

@@ -130,6 +130,18 @@ LogicalResult GlobalStoreOp::verify() {
                           cast<RankedTensorType>(getValue().getType()));
 }
 
+LogicalResult GlobalMaxOp::verify() {
+  auto tile = cast<RankedTensorType>(getValue().getType());
+  if (!tile.getElementType().isF32())
+    return emitOpError("expected a tile of f32, got ") << tile;
+  GlobalType rows = getRows().getType();
+  SmallVector<int64_t> shape(tile.getShape());
+  if (rows.getElementType().isInteger(8) && shape.size() == 2)
+    shape.back() /= 2;
+  return verifyRows(*this, rows, shape, rows.getElementType(),
+                    /*allowPadding=*/true);
+}
+
 LogicalResult CopyOutOp::verify() {
   BufferType source = getSource().getType();
   return verifyRows(*this, getDest().getType(), source.getShape(),

@@ -33,8 +33,8 @@ void AttentionOp::build(OpBuilder &builder, OperationState &state, Value q,
   // A segment for each operand of the op; those behind cu_seqlens are empty.
   auto &segments = state.getOrAddProperties<Properties>().operandSegmentSizes;
   segments.fill(0);
-  const Value operands[] = {q,       k,     v,          o,         lse,
-                            Value(), sinks, cuSeqlensQ, cuSeqlensK};
+  const Value operands[] = {q,       k,       v,     o,          lse,
+                            Value(), Value(), sinks, cuSeqlensQ, cuSeqlensK};
   for (auto [segment, operand] : llvm::enumerate(operands)) {
     if (!operand)
       continue;
@@ -47,10 +47,10 @@ void AttentionOp::build(OpBuilder &builder, OperationState &state, Value q,
 }
 
 MutableOperandRange AttentionOp::getDpsInitsMutable() {
-  // o is the operand after q, k and v; lse and o_scales follow it.
+  // o is the operand after q, k and v; lse, o_scales and amax follow it.
   return MutableOperandRange(getOperation(), /*start=*/3,
                              /*length=*/1 + (getLse() ? 1 : 0) +
-                                 (getOScales() ? 1 : 0));
+                                 (getOScales() ? 1 : 0) + (getAmax() ? 1 : 0));
 }
 
 void AttentionOp::getEffects(
@@ -530,7 +530,8 @@ LogicalResult AttentionOp::verify() {
   int64_t lead = getKvSplits() ? 1 : 0, tableRank = getPageIndptr() ? 1 : 2;
   // attention_c1, attention_c19, attention_c21, attention_c23, attention_c33,
   // attention_c37, attention_c38, attention_c41, attention_c42, attention_c44,
-  // attention_c45, attention_c47, attention_c54, attention_c57, attention_c59
+  // attention_c45, attention_c47, attention_c54, attention_c57, attention_c59,
+  // attention_c61
   SmallVector<OperandRule> rules = {
       {{"q", getQ()}, 4, /*unitStride=*/true},
       {{"k", getK()}, 4, /*unitStride=*/true},
@@ -544,6 +545,7 @@ LogicalResult AttentionOp::verify() {
        3 + lead + (getRowState() ? 1 : 0),
        /*unitStride=*/false},
       {scales, scalesRank, /*unitStride=*/scalesRank == 2},
+      {{"amax", getAmax()}, 1, /*unitStride=*/true},
       {{"sinks", getSinks()}, 1, /*unitStride=*/true},
       {{"cu_seqlens_q", getCuSeqlensQ()}, 1, /*unitStride=*/true},
       {{"cu_seqlens_k", getCuSeqlensK()}, 1, /*unitStride=*/true},
@@ -572,7 +574,7 @@ LogicalResult AttentionOp::verify() {
       failed(checkBlocks(*this)) || failed(checkExtents(*this)) ||
       failed(checkUnits(*this)) || failed(checkOutputScales(*this)) ||
       failed(checkRowState(*this)) || failed(checkExpectedKeys(*this)) ||
-      failed(checkAdded(*this)))
+      failed(checkAdded(*this)) || failed(checkAmax(*this)))
     return failure();
   // attention_c17, attention_c18, attention_c26
 #define ATTN_FACTOR(ID, NAME, VALUE, SIGN, CONSTRAINTS, DOC)                   \
@@ -583,6 +585,8 @@ LogicalResult AttentionOp::verify() {
   if (failed(verifyKernelName([&] { return emitOpError(); }, getKernel())))
     return failure();
   // attention_c29
-  return checkResults(
-      *this, {{"o", getO()}, {"lse", getLse()}, {"o_scales", getOScales()}});
+  return checkResults(*this, {{"o", getO()},
+                              {"lse", getLse()},
+                              {"o_scales", getOScales()},
+                              {"amax", getAmax()}});
 }

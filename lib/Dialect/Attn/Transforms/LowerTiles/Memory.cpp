@@ -309,8 +309,7 @@ Value PartitionLowering::startOf(ImplicitLocOpBuilder &b, Value start,
           rowBytes(view, 1))});
 }
 
-/// The largest part of a column that a thread adds to that of its register.
-static int64_t getLastThreadColumn(const TileLayout &layout) {
+int64_t lowering::getLastThreadColumn(const TileLayout &layout) {
   int64_t last = 0;
   for (int64_t basis : layout.laneBases(1))
     last += basis;

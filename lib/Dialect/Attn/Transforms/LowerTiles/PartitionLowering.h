@@ -191,6 +191,10 @@ private:
   DenseMap<TypeID, Entry> entries;
 };
 
+/// Returns the largest part of a column that a thread adds to that of its
+/// register.
+int64_t getLastThreadColumn(const TileLayout &layout);
+
 void addBarrierLowerings(LoweringTable &table);
 void addControlFlowLowerings(LoweringTable &table);
 void addCopyLowerings(LoweringTable &table);

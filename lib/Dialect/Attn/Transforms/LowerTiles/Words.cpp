@@ -1,11 +1,14 @@
 //===- Words.cpp - Words of shared memory that signals order --------------===//
 //
 // Single elements that one thread hands to others, tiles that CTAs send each
-// other, and clusters that one takes over.
+// other, clusters that one takes over, and the largest element of a tile, which
+// joins a word of global memory.
 //
 //===----------------------------------------------------------------------===//
 
+#include "Masks.h"
 #include "PartitionLowering.h"
+#include "attn/Dialect/Attn/IR/WarpMax.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -291,7 +294,62 @@ LogicalResult PartitionLowering::lower(ClusterResponseOp op) {
   return success();
 }
 
+template <>
+LogicalResult PartitionLowering::lower(GlobalMaxOp op) {
+  FailureOr<TileValue> source = tile(op, op.getValue());
+  if (failed(source))
+    return failure();
+  const TileLayout &layout = source->layout;
+  ViewValue view = kernel.views.lookup(op.getRows());
+  Value threadRow = threadCoordinate(layout, 0), threadColumn;
+  SmallVector<int64_t> rows = registerCoordinates(layout, 0);
+  SmallVector<int64_t> columns(rows.size(), 0);
+  int64_t end = 1, lastThreadColumn = 0;
+  if (layout.rank() == 2) {
+    threadColumn = threadCoordinate(layout, 1);
+    columns = registerCoordinates(layout, 1);
+    lastThreadColumn = getLastThreadColumn(layout);
+    // Two columns of f4E2M1FN are a byte.
+    end = view.type.getColumns() *
+          (view.type.getElementType().isInteger(8) ? 2 : 1);
+  }
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  auto number = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(b, value, 32);
+  };
+  auto isBelow = [&](Value x, Value y) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y);
+  };
+  Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
+  // Elements of one row share its bound.
+  llvm::MapVector<int64_t, Value> byRow;
+  for (auto [scalar, row, column] :
+       llvm::zip_equal(unpack(b, *source), rows, columns)) {
+    Value size = math::AbsFOp::create(b, scalar);
+    // The tile's last columns may be padding.
+    if (column + lastThreadColumn >= end)
+      size = arith::SelectOp::create(
+          b, isBelow(threadColumn, number(end - column)), size, zero);
+    Value &most = byRow[row];
+    most = most ? arith::MaximumFOp::create(b, most, size).getResult() : size;
+  }
+  Value first = arith::AddIOp::create(b, op.getRow(), threadRow), all = zero;
+  for (auto [row, most] : byRow) {
+    Value position = arith::AddIOp::create(b, first, number(row)), exists;
+    if (view.isScattered())
+      exists =
+          placeRow(b, view, position, /*column=*/Value(), view.inBounds).exists;
+    else if (!view.inBounds)
+      exists = isBelow(position, view.rows);
+    if (exists)
+      most = arith::SelectOp::create(b, exists, most, zero);
+    all = arith::MaximumFOp::create(b, all, most);
+  }
+  emitWarpMax(b, all, lane(), op.getDest());
+  return success();
+}
+
 void lowering::addWordLowerings(LoweringTable &table) {
   table.addReplaced<LocalSendOp, ScalarLoadOp, ScalarStoreOp, ScalarSendOp,
-                    ClusterRequestOp, ClusterResponseOp>();
+                    ClusterRequestOp, ClusterResponseOp, GlobalMaxOp>();
 }

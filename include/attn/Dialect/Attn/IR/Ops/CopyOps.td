@@ -334,6 +334,42 @@ def Attn_GlobalStoreOp : Attn_Op<"global_store"> {
   let hasVerifier = 1;
 }
 
+def Attn_GlobalMaxOp : Attn_Op<"global_max", [AttnRequiresSM<80>,
+    Attn_TakesWholeWarps]> {
+  let summary = "the largest size of a tile's elements joins a number in memory";
+  let description = [{
+    `dest` becomes the largest of itself and the sizes of the elements of rows `row`
+    onwards that exist in `rows`; columns of the tile beyond those of `rows` do not
+    count. A NaN among the elements makes it NaN.
+
+    Warps do it one by one: the lanes of each find its largest element, and one of them
+    changes memory by an atomic maximum of integers, which orders numbers that are not
+    below zero as floats are ordered. It orders nothing else: who reads `dest` comes
+    behind the kernel.
+
+    Rows of i8 have two of the tile's columns in a byte.
+
+    Undefined behaviour: a number of `dest` that is below zero; what `attn.global_store`
+    says of rows.
+
+    Example:
+
+    ```mlir
+    func.func @largest(%t: tensor<128x64xf32, #attn.auto>, %g: !attn.global<?x64xf16>, %row: i32, %amax: !llvm.ptr<1>) {
+      attn.global_max %t, %g[%row] to %amax : tensor<128x64xf32, #attn.auto>, !attn.global<?x64xf16>
+      return
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<AnyRankedTensor, "the tile, f32">:$value,
+    Arg<Attn_GlobalType, "the rows where the tile lies">:$rows,
+    Arg<I32, "first row">:$row,
+    Arg<LLVM_PointerInAddressSpace<1>, "an f32 that is not below zero", [MemRead, MemWrite]>:$dest);
+  let assemblyFormat = "$value `,` $rows `[` $row `]` `to` $dest attr-dict `:` type($value) `,` type($rows)";
+  let hasVerifier = 1;
+}
+
 def Attn_CopyOutOp : Attn_Op<"copy_out"> {
   let summary = "shared memory to rows of global memory";
   let description = [{

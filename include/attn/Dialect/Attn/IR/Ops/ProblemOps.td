@@ -197,15 +197,23 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     lse is not its business. Partial results have none: it stands in the `attn.combine`
     of them.
 
+    With `amax(%amax)` the largest |o| of all results joins the number of `amax`, (1): the
+    results as `out_mod` leaves them, in f32, before `out_scale`, `out_scales` and the
+    rounding to the type of o. What is in `amax` before counts too, so that the caller
+    writes 0 there first, or has one number for several problems. A result that is NaN
+    makes it NaN, one that is infinite makes it infinite unless another one is NaN.
+    Without results it stays as it is. Partial results have none: it stands in the
+    `attn.combine` of them.
+
     The constraints are numbered in `docs/spec.md` (attention_c1 to
-    attention_c60).
+    attention_c61).
 
     Undefined behaviour: o or lse overlapping an input or each other;
     cu_seqlens outside the rows or decreasing; a query sequence longer than
     `max_seqlen_q`; a descale that is not finite and
     above zero; with `rope_dim`, a v that differs from the first columns of k; an
     index of a list that names no block of k, or one that the list has twice; a
-    `key_range` that `mask_mod` does not keep to.
+    `key_range` that `mask_mod` does not keep to; a number of `amax` that is below zero.
 
     Example:
 
@@ -216,6 +224,13 @@ def Attn_AttentionOp : Attn_Op<"attention", [
                      outs(%o : memref<1x8x512x64xf16>)
                      blocks(%counts, %indices : memref<1x8x4x2xi32>, memref<1x8x4x4xi32>)
                      {block_rows = 128, block_keys = 128}
+      return
+    }
+    func.func @largest(%q: memref<1x8x512x64xf16>, %k: memref<1x8x512x64xf16>, %v: memref<1x8x512x64xf16>,
+                       %o: memref<1x8x512x64xf8E4M3FN>, %amax: memref<1xf32>) {
+      attn.attention ins(%q, %k, %v : memref<1x8x512x64xf16>, memref<1x8x512x64xf16>, memref<1x8x512x64xf16>)
+                     outs(%o : memref<1x8x512x64xf8E4M3FN>)
+                     amax(%amax : memref<1xf32>) {out_scale = 64.0 : f32}
       return
     }
     func.func @window_and_list(%q: memref<2x16x1x128xbf16>, %k: memref<64x1x16x128xbf16>, %v: memref<64x1x16x128xbf16>,
@@ -253,6 +268,8 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     Arg<Optional<Attn_ShapedOperand>, "log-sum-exp, (B, H, Nq), f32; with `row_state` maxima and sums, (B, H, Nq, 2)">:$lse,
     /*attention_c45, attention_c46, attention_c48, attention_c53*/
     Arg<Optional<Attn_ShapedOperand>, "what units of each row of o stand for, (B, H, Nq, Dv / N), f32 or f8E8M0FNU, or f8E4M3FN beside an o of i8, or of 8 bits (R, C) in tiles; of a partial result (S, B, H, Nq, G), f32">:$o_scales,
+    /*attention_c61*/
+    Arg<Optional<Attn_ShapedOperand>, "the largest |o|, (1), f32, which that of this problem joins">:$amax,
     /*attention_c19*/
     Arg<Optional<Attn_ShapedOperand>, "one extra logit for each head, (H), f32">:$sinks,
     /*attention_c20, attention_c21, attention_c22*/
@@ -323,7 +340,7 @@ def Attn_AttentionOp : Attn_Op<"attention", [
     Described<DefaultValuedOptionalAttr<StrAttr, "\"attn_fwd\"">, "name of the kernel">:$kernel,
     Described<OptionalAttr<Attn_PlanInterface>, "schedule and parameters, set by attn-plan">:$plan);
   /*attention_c29*/
-  let results = (outs Res<Variadic<AnyRankedTensor>, "o, lse and o_scales, on tensors">:$results);
+  let results = (outs Res<Variadic<AnyRankedTensor>, "o, lse, o_scales and amax, on tensors">:$results);
   /*attention_c27, attention_c28, attention_c32, attention_c49, attention_c50*/
   /*attention_c51, attention_c52, attention_c56*/
   // key_range, which may be empty, and out_mod, as far as they are there:
@@ -340,6 +357,7 @@ def Attn_AttentionOp : Attn_Op<"attention", [
          | `blocks` `(` $block_counts `,` $block_indices `:` type($block_counts) `,` type($block_indices) `)`
          | `init` `(` $init_o `,` $init_lse `:` type($init_o) `,` type($init_lse) `)`
          | `out_scales` `(` $o_scales `:` type($o_scales) `)`
+         | `amax` `(` $amax `:` type($amax) `)`
          | `scales` `(` $k_scales (`,` $v_scales^)? `:` type($k_scales) (`,` type($v_scales)^)? `)`
          | `rope` `(` $k_rope (`,` $q_rope^)? `:` type($k_rope) (`,` type($q_rope)^)? `)`
          | `added` `(` custom<Added>($added_k, type($added_k), $added_v, type($added_v), $added_table, type($added_table), $added_lengths, type($added_lengths)) `)`
@@ -418,14 +436,16 @@ def Attn_CombineOp : Attn_Op<"combine", [
     type. With `out_group = N` the last output is `o_scales`: each N columns of a row of an
     8-bit o have a scale, as `out_scales` of `attn.attention` says, which the op writes;
     an o of i8 has pairs of f4E2M1FN, and may have both.
-    The region `out_mod` changes o before both, as that of `attn.attention`.
+    The region `out_mod` changes o before both, as that of `attn.attention`. With `amax`
+    the last output is the number that the largest |o| joins, as beside
+    `attn.attention`: that of merged results alone.
 
     The kernel that computes the partial results may do the merge too, where its
     plan says `combine = launch`; there is no kernel of the op then.
 
-    The constraints are numbered in `docs/spec.md` (combine_c1 to combine_c13).
+    The constraints are numbered in `docs/spec.md` (combine_c1 to combine_c14).
 
-    Undefined behaviour: o, lse or o_scales overlapping an input or each other.
+    Undefined behaviour: o, lse, o_scales or amax overlapping an input or each other.
 
     Example:
 
@@ -449,11 +469,13 @@ def Attn_CombineOp : Attn_Op<"combine", [
     Arg<Attn_ShapedOperand, "partial outputs, (S, B, H, Nq, Dv), f32, bf16 or f16">:$partial_o,
     Arg<Attn_ShapedOperand, "partial log-sum-exps, (S, B, H, Nq), f32">:$partial_lse,
     /*combine_c10, combine_c12*/
-    Arg<Variadic<Attn_ShapedOperand>, "beside partial outputs of f16 their scales, (S, B, H, Nq, G), f32; o, (B, H, Nq, Dv); lse, (B, H, Nq), f32, where it is wanted; with `out_group` o_scales, as beside `attn.attention`">:$others,
+    Arg<Variadic<Attn_ShapedOperand>, "beside partial outputs of f16 their scales, (S, B, H, Nq, G), f32; o, (B, H, Nq, Dv); lse, (B, H, Nq), f32, where it is wanted; with `out_group` o_scales, with `amax` that, as beside `attn.attention`">:$others,
     /*combine_c9*/
     Described<OptionalAttr<F32Attr>, "factor of the output">:$out_scale,
     /*combine_c11*/
     Described<OptionalAttr<I64Attr>, "columns of o that share a scale">:$out_group,
+    /*combine_c14*/
+    Described<UnitAttr, "the last output is the number that the largest |o| joins">:$amax,
     /*combine_c8*/
     Described<DefaultValuedOptionalAttr<StrAttr, "\"attn_combine\"">, "name of the kernel">:$kernel,
     Described<OptionalAttr<Attn_PlanInterface>, "schedule and parameters, set by attn-plan">:$plan);
@@ -467,7 +489,8 @@ def Attn_CombineOp : Attn_Op<"combine", [
     custom<ScalesAndOutputs>($others, type($others), ref(type($partial_o)))
     (`out_mod` $out_mods^)? attr-dict (`->` type($results)^)?
   }];
-  // Bytecode in front of version 4 has no `out_scale`, of 5 no `out_group`.
+  // Bytecode in front of version 4 has no `out_scale`, of 5 no `out_group`, of
+  // 11 no `amax`.
   let useCustomPropertiesEncoding = 1;
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
@@ -486,7 +509,7 @@ def Attn_CombineOp : Attn_Op<"combine", [
           .getElementType()
           .isF16();
     }
-    /// o, lse and o_scales, as far as they are there.
+    /// o, lse, o_scales and the number of amax, as far as they are there.
     OperandRange getOutputs() {
       return getOthers().drop_front(getPartialScales() ? 1 : 0);
     }
@@ -495,8 +518,11 @@ def Attn_CombineOp : Attn_Op<"combine", [
     Value getLse();
     /// The scales of o, null if there are none.
     Value getOScales() {
-      return getOutGroupAttr() ? getOutputs().back() : Value();
+      return getOutGroupAttr() ? getOutputs().drop_back(getAmax() ? 1 : 0).back()
+                               : Value();
     }
+    /// The number that the largest |o| joins, null if there is none.
+    Value getAmaxOutput() { return getAmax() ? getOutputs().back() : Value(); }
     /// Returns the region that changes results, null without one.
     Region *getOutMod() {
       return getOutMods().empty() || getOutMods().front().empty()
