@@ -425,7 +425,6 @@ RunReport Scheduler::run() {
           machine.execCount[i];
   if (machine.config.listsTouched)
     listTouched();
-  machine.result.hasWaited = machine.hasWaited;
   machine.nameActors();
   llvm::sort(machine.result.findings, [](const Finding &a, const Finding &b) {
     auto key = [](const Finding &f) {

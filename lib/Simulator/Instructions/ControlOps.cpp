@@ -109,7 +109,7 @@ static Error decodeIgnored(Decoding &c) {
 /// One grid runs at a time: that before has completed. From here on the warp
 /// knows it, too.
 static void execGridWait(Exec &x, const Inst &) {
-  x.machine.hasWaited = true;
+  x.cluster.hasWaited = true;
   if (x.machine.config.earlier)
     for (Clock *clock : x.warp->order.know.getStreams())
       clock->foreign[Stamp::EarlierLaunch].raise(/*actor=*/0,

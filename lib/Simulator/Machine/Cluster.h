@@ -97,6 +97,7 @@ struct Cluster {
   std::map<uint32_t, WarpEvent> denials;
   std::mt19937_64 rng;
   Counters counters;
+  bool hasWaited = false;          ///< by griddepcontrol.wait
   std::vector<uint64_t> execCount; ///< by instruction
   uint64_t reportedStores = 0;     ///< bytes, in Machine::storedBytes
   /// What its threads have printed, and bytes that are not kept.

@@ -76,6 +76,7 @@ void Machine::count(Cluster &cluster) {
   c.warpInstructions = cluster.steps;
   c.laneInstructions = cluster.laneCount;
   result.counters.add(c);
+  result.hasWaited |= cluster.hasWaited;
   result.storingClusters += c.globalStoreBytes + c.bulkStoreBytes != 0;
   if (!cluster.printed.empty())
     printed[cluster.linear] = std::move(cluster.printed);

@@ -40,8 +40,6 @@ public:
   std::vector<uint8_t> params;
   GlobalShadow globalShadow;
   std::atomic<bool> stop{false};
-  /// A thread has executed griddepcontrol.wait.
-  std::atomic<bool> hasWaited{false};
   /// Clusters run on several host threads: the first thing that is found ends
   /// that, since what is found next would depend on the host's timing.
   bool parallel = false;
