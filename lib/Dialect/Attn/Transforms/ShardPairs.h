@@ -93,7 +93,6 @@ private:
 
   LogicalResult checkGiven();
   LogicalResult shareGiven(const ChannelAnalysis &channels);
-  bool dropMixed(const ChannelAnalysis &channels);
 
   /// Whose products they are: each CTA's, a pair's because it is found that
   /// they can be, or a pair's because somebody has written so.
