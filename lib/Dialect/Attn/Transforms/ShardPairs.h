@@ -54,10 +54,6 @@ struct FoundLayout {
   Operation *product;
 };
 
-/// Returns the view of all slots of a ring under which `buffer` has slots of
-/// another shape than the allocated ones; null if it has the latter.
-ReinterpretOp findRingView(Value buffer);
-
 /// Returns true if an odd number of the views that lead to `view` exchange rows
 /// and columns.
 bool isTransposed(Value view);
