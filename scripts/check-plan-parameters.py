@@ -29,6 +29,7 @@ VARIANTS = {
 ABSENT_BOARDS = {
     "mla.start_blocks": "what the begin of a sequence costs in blocks",
     "ws_tmem.pair": "whether copies take the port of shared memory from operands",
+    "ws_tmem.one_ring": "the same, of pairs",
 }
 MOST_ABSENT = 12
 #: Parameters that something else than the planner takes.

@@ -76,7 +76,7 @@ TmemRegisters attn::getTmemRegisters(const ProblemFacts &facts,
                      : hasWideQueries(facts) ? kWide
                      : plan.getOwnBlocks()   ? kOwn
                                              : kUsual;
-  if (plan.getPair() && hasOneTile(plan))
+  if ((plan.getPair() && hasOneTile(plan)) || countClusterPairs(plan) > 1)
     registers.others += kPair;
   if (hasOneTile(plan))
     registers.results = kResults;

@@ -1,12 +1,30 @@
 //===- ClusterTable.cpp - What a cluster's CTAs share ---------------------===//
 
 #include "ClusterTable.h"
-#include "ShardPairs.h"
 #include "attn/Analysis/Memory/SharedAccess.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::attn;
+
+ReinterpretOp attn::findRingView(Value buffer) {
+  while (Operation *def = buffer.getDefiningOp()) {
+    if (auto view = dyn_cast<ReinterpretOp>(def)) {
+      auto ring = view.getSource().getDefiningOp<AllocOp>();
+      bool isOther =
+          ring &&
+          ring.getType().getNumSlots() == view.getType().getNumSlots() &&
+          ring.getType().getSlotShape() != view.getType().getSlotShape();
+      if (isOther)
+        return view;
+    }
+    auto viewLike = dyn_cast<ViewLikeOpInterface>(def);
+    if (!viewLike)
+      return {};
+    buffer = viewLike.getViewSource();
+  }
+  return {};
+}
 
 namespace {
 

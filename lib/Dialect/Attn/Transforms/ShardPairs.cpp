@@ -490,37 +490,6 @@ LogicalResult PairSharder::report() {
   return success();
 }
 
-/// Takes the loads out of `multicasts` that fill slots of a channel which
-/// others fill in other CTAs. Returns true if there are some.
-bool PairSharder::dropMixed(const ChannelAnalysis &channels) {
-  llvm::MapVector<std::pair<Operation *, unsigned>, uint32_t> shared;
-  auto forLoads = [&](function_ref<void(uint32_t &, ClusterBuffer *)> body) {
-    kernel.walk([&](BulkCopyOpInterface load) {
-      auto fill = dyn_cast<ChannelUserOpInterface>(load.getOperation());
-      if (!load.isBulkLoad() || !fill || !fill.getUsedHandle())
-        return;
-      auto owner = channels.getOwners().find(fill.getUsedHandle()->get());
-      if (owner != channels.getOwners().end())
-        body(shared
-                 .try_emplace({owner->second.channel, owner->second.role},
-                              ctas - 1)
-                 .first->second,
-             getBuffer(load.getCopiedBuffer()));
-    });
-  };
-  forLoads([&](uint32_t &bits, ClusterBuffer *buffer) {
-    bits &= multicasts.lookup(buffer);
-  });
-  bool isDropped = false;
-  forLoads([&](uint32_t &bits, ClusterBuffer *buffer) {
-    if (multicasts.lookup(buffer) == bits)
-      return;
-    multicasts.erase(buffer);
-    isDropped = true;
-  });
-  return isDropped;
-}
-
 /// Lets CTAs that hold the same half of a factor of given products load it
 /// together, where that can be counted.
 LogicalResult PairSharder::shareGiven(const ChannelAnalysis &channels) {
@@ -530,8 +499,6 @@ LogicalResult PairSharder::shareGiven(const ChannelAnalysis &channels) {
     for (ClusterBuffer *factor : {product.b, product.a})
       if (factor && !factor->loads.empty())
         planParts(*factor, product.dimN, /*isHalved=*/false);
-  while (dropMixed(channels))
-    ;
   if (!findSignalReason(channels).empty())
     multicasts.clear();
   for (auto [buffer, bits] : multicasts)

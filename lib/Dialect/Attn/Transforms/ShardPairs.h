@@ -54,10 +54,6 @@ struct FoundLayout {
   Operation *product;
 };
 
-/// Returns the view of all slots of a ring under which `buffer` has slots of
-/// another shape than the allocated ones; null if it has the latter.
-ReinterpretOp findRingView(Value buffer);
-
 /// Returns true if an odd number of the views that lead to `view` exchange rows
 /// and columns.
 bool isTransposed(Value view);
@@ -93,7 +89,6 @@ private:
 
   LogicalResult checkGiven();
   LogicalResult shareGiven(const ChannelAnalysis &channels);
-  bool dropMixed(const ChannelAnalysis &channels);
 
   /// Whose products they are: each CTA's, a pair's because it is found that
   /// they can be, or a pair's because somebody has written so.
