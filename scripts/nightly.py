@@ -96,6 +96,8 @@ CHECKS = [
           "--workers={jobs}"),
     Check("tensor memory", 30, "{python} scripts/sim-grid.py --whole --workers={jobs} "
           "--state={build}/tmem-grid.jsonl"),
+    Check("forms of tensor memory in pairs", 15,
+          "{python} scripts/sim-grid.py --pairs --workers={jobs} --state={build}/tmem-pairs.jsonl"),
     Check("functions of public libraries", 30,
           "{python} scripts/triton-functions.py --chip=sm_80,sm_90a,sm_100a", skipped=2),
     Check("Triton's own tests", 30,
@@ -130,6 +132,8 @@ CHECKS = [
     Check("MLIR's passes at every rung", 10,
           "{python} scripts/rung-passes.py --workers={jobs} --bin={build}/bin"),
     Check("accuracy of softmax policies", 60, "{python} scripts/accuracy.py"),
+    Check("accuracy of softmax policies in tensor memory", 3,
+          "{python} scripts/accuracy.py --chip=sm_100a --schedule=ws_tmem --dim=128"),
     Check("pages in a browser", 1, "{python} scripts/check-pages.py --bin={build}/bin",
           "{python} scripts/check-pages.py --sample --bin={build}/bin", skipped=2),
     Check("foreign kernels", 30, "{python} scripts/foreign-check.py --jobs={jobs} --schedules=3",

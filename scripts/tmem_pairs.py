@@ -32,7 +32,7 @@ RESULTS = {
     "nvfp4-tiles": lambda group: ["--out-type=f4E2M1FN", "--out-group=16", "--out-scale-tiles"],
 }  # fmt: skip
 #: Keys of each sequence.
-LENGTHS = {"one": (200,), "mixed": (130, 0, 1), "none": (0, 0)}
+LENGTHS = {"one": (600,), "mixed": (520, 0, 1), "none": (0, 0)}
 PAIR_AXES = {
     "schedule": ("ws_tmem", "planned"),
     # (D, Dv); of 576 columns 64 are rotated ones of latent heads.

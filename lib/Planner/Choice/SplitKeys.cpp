@@ -221,14 +221,15 @@ static void offer(SplitCandidate picked, PlanCandidates plans,
     choice.best = choice.candidates.size() - 1;
 }
 
-/// Adds the runs `dealt` of plans with the parameters `fixed` whose CTAs have so
-/// many heads, and takes them where they are better.
-static LogicalResult
-considerDealt(AttentionOp op, const PlanEstimate &whole,
-              const UnevenBatch &batch, DealtRuns dealt, int64_t ctaHeads,
-              const TargetRow &target, ArrayRef<const Schedule *> able,
-              SmallVector<PlanParameter> fixed, SplitChoice &choice,
-              std::vector<PlanCandidates> &offered) {
+/// Adds the runs `dealt` of plans with the parameters `fixed` whose CTAs have
+/// so many heads, and takes them where they are better.
+static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
+                                   const UnevenBatch &batch, DealtRuns dealt,
+                                   int64_t ctaHeads, const TargetRow &target,
+                                   ArrayRef<const Schedule *> able,
+                                   SmallVector<PlanParameter> fixed,
+                                   SplitChoice &choice,
+                                   std::vector<PlanCandidates> &offered) {
   std::string total = std::to_string(dealt.total);
   fixed.push_back({kDealtRuns, total});
   CombineOp combine = splitKeys(op, dealt.most);
@@ -264,7 +265,7 @@ static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
       return parameter.name == name;
     });
   };
-  // Of one CTA on an SM that walks tiles, and of several that have one each.
+  // One CTA on an SM walks tiles, or several have one each.
   SmallVector<const Schedule *> walking, able;
   for (const Schedule *each : schedules)
     if (hasParameter(*each, op.getContext(), kDealtRuns) &&

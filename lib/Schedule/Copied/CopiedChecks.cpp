@@ -80,6 +80,28 @@ static llvm::Error checkSums(const ProblemFacts &facts,
       "expected operands of f16 for {0} = {1}, got {2}", name, value, type));
 }
 
+llvm::Error attn::checkDealtRuns(const ProblemFacts &facts, int64_t runs) {
+  if (runs == 0)
+    return llvm::Error::success();
+  if (facts.kvSplits < 2 || facts.runKeys)
+    return llvm::createStringError(
+        "expected kv_splits of at least 2 without run_keys for dealt_runs");
+  if (!facts.hasLengths() || ShapedType::isDynamic(facts.batch) ||
+      facts.batch > DealRunOp::kMostSequences)
+    return llvm::createStringError(llvm::formatv(
+        "expected lengths of a known number of sequences up to {0} for "
+        "dealt_runs",
+        DealRunOp::kMostSequences));
+  if (runs <= facts.batch)
+    return llvm::createStringError(llvm::formatv(
+        "expected dealt_runs of more than the {0} sequences, got {1}",
+        facts.batch, runs));
+  if (!facts.o.value.getDefiningOp<memref::AllocOp>())
+    return llvm::createStringError("expected partial results in memory of "
+                                   "memref.alloc for dealt_runs");
+  return llvm::Error::success();
+}
+
 /// Heads of one CTA, whose teams do not meet.
 static llvm::Error checkHeadTeams(const ProblemFacts &facts,
                                   const CopiedPlan &plan) {

@@ -30,6 +30,11 @@ llvm::Error checkCTAsFit(int64_t ctasPerSM, const ResourceSum &shared,
 std::string describeCopiedSums(const ProblemFacts &facts,
                                const CopiedPlan &plan);
 
+/// Refuses `runs` that are dealt by lengths, unless it is 0, without lengths to
+/// deal them by, or without partial results that nobody but attn.combine reads:
+/// there are none of absent runs.
+llvm::Error checkDealtRuns(const ProblemFacts &facts, int64_t runs);
+
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_SCHEDULE_COPIED_COPIEDCHECKS_H

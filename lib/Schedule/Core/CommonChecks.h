@@ -74,11 +74,6 @@ llvm::Error checkPackedHeads(const ProblemFacts &facts, int64_t groupHeads);
 llvm::Error checkBlockLists(const ProblemFacts &facts, int64_t rows,
                             int64_t blockN);
 
-/// Refuses `runs` that are dealt by lengths, unless it is 0, without lengths to
-/// deal them by, or without partial results that nobody but attn.combine reads:
-/// there are none of absent runs.
-llvm::Error checkDealtRuns(const ProblemFacts &facts, int64_t runs);
-
 /// Refuses runs of keys of packed sequences.
 llvm::Error checkPackedRuns(llvm::StringRef schedule,
                             const ProblemFacts &facts);

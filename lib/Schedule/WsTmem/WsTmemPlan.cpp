@@ -9,6 +9,7 @@
 
 #include "../../Planner/Facts/BlockCount.h"
 #include "../../Planner/Facts/TileBalance.h"
+#include "../Copied/CopiedChecks.h"
 #include "../Copied/GridTiles.h"
 #include "../Core/CommonChecks.h"
 #include "../Core/NarrowKeys.h"

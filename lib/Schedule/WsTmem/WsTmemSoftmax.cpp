@@ -499,12 +499,12 @@ void Softmax::storeAbsentRuns(Type rows) {
                                         shared.context.i32(0));
   Value none = tile.splat(cast<RankedTensorType>(rows),
                           -std::numeric_limits<double>::infinity());
-  control.forRange(
-      arith::SelectOp::create(b, isFirst, tile.at.runs, most), most,
-      [&](Value run) {
-        tile.at.split = run;
-        GlobalStoreOp::create(b, none, emitResultView(tile, "lse"), tile.row);
-      });
+  control.forRange(arith::SelectOp::create(b, isFirst, tile.at.runs, most),
+                   most, [&](Value run) {
+                     tile.at.split = run;
+                     GlobalStoreOp::create(b, none, emitResultView(tile, "lse"),
+                                           tile.row);
+                   });
   tile.at.split = own;
 }
 

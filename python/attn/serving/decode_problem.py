@@ -394,9 +394,10 @@ def count_equal_runs(plan: str) -> int:
 @functools.lru_cache(maxsize=1024)
 def compile_planned(problem: DecodeProblem, chip: str) -> Kernel:
     """The same for launches that share lengths: where runs of keys are dealt to sequences,
-    a kernel in front does it, which reads lengths only. That of `mla` always has one."""
+    a kernel in front does it, which reads lengths only. Those of `mla` and `ws_tmem` always
+    have one."""
     kernel = compile_decode(problem, chip)
-    if "dealt_runs" not in kernel.plan or count_equal_runs(kernel.plan):
+    if not re.match(r"#attn\.decode<.*\bdealt_runs", kernel.plan):
         return kernel
     plan = {"plan_work": True}
     return _compile(write_decode(problem), chip, True, plan, "decode", problem.partials)

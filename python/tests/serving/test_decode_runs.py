@@ -196,6 +196,26 @@ def test_equal_runs(monkeypatch):
         np.testing.assert_array_equal(got, want)
 
 
+def test_dealt_runs_of_tensor_memory(monkeypatch):
+    """A plan on sm_100a deals runs by a kernel in front, which runs once for the lengths; the
+    same bits as the call."""
+    monkeypatch.setattr(decode_launch, "get_chip_of", lambda *_: "sm_100a")
+    lengths = np.int32([130, 0, 17, 64, 100, 1, 31, 140])
+    rng = np.random.default_rng(6)
+    table = rng.permutation(8 * 512).reshape(8, 512).astype(np.int32) % 12
+    k, v = rng.standard_normal((2, 12, PAGE, 1, 128)).astype(np.float16)
+    q = rng.standard_normal((8, 64, 1, 128)).astype(np.float16)
+    plan = attn.DecodePlan(
+        batch=8, heads=64, kv_heads=1, dim=128, page_size=PAGE, max_pages=512, dtype="float16", lse=True
+    )  # fmt: skip
+    assert plan.kernel.plan.startswith("#attn.ws_tmem<") and "dealt_runs" in plan.kernel.plan
+    plan.plan(lengths, table)
+    results = plan.run(q, k, v)
+    check(results, attend(q, k, v, table, lengths))
+    for got, want in zip(attn.decode(q, k, v, table, lengths, lse=True), results, strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
 def _select(table, lengths, rng):
     """A list of keys with places that are left out, in the middle too, and the keys alone."""
     gaps = np.full((len(table), 48), -1, np.int32)
