@@ -252,14 +252,11 @@ ClusterTile Softmax::getBlocks() {
   // Without a band all tiles have the same bounds.
   if (!plan.getOwnBlocks() && !bounds.lower && !bounds.upper &&
       !shared.facts.hasKeyRange()) {
-    bounds = emitBlockBounds(shared.context, shared.tile.getBoundedTiles(),
-                             shared.tile.row, shared.tile.blockM,
-                             plan.getBlockN());
-    if (shared.tile.at.split)
-      for (Value *bound :
-           {&bounds.begin, &bounds.fullBegin, &bounds.fullEnd, &bounds.end})
-        *bound = clamp(*bound, blocks.begin, blocks.end);
-    return blocks;
+    bounds =
+        emitBlockBounds(shared.context, shared.tile.getBoundedTiles(),
+                        shared.tile.row, shared.tile.blockM, plan.getBlockN());
+    if (!shared.tile.at.split)
+      return blocks;
   }
   bounds.begin = blocks.begin;
   bounds.end = blocks.end;
@@ -453,8 +450,8 @@ Value Softmax::cut(Value p, const KeyPart &columns) {
 
 void Softmax::storeProbabilities(Value p, const Slot &slot,
                                  const KeyPart &columns) {
-  if (tile.probabilityHalves) {
-    LocalStoreOp::create(b, p, tile.probabilities);
+  if (tile.probabilityParts) {
+    LocalStoreOp::create(b, p, tile.getProbabilities(b, slot));
     return;
   }
   TmemStoreOp::create(b, p,
