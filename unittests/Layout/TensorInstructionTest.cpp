@@ -109,8 +109,9 @@ TEST(TensorInstruction, OfBothCtasOfAPair) {
       16u << 24 | 16u << 17 | 1u << 4);
   EXPECT_EQ(unwrap(choosePairInstruction(128, 32, 64, 8)).k, 32);
   EXPECT_EQ(unwrap(choosePairInstruction(128, 256, 64, 8, 128)).n, 256);
-  expectError(choosePairInstruction(64, 128, 64, 16),
-              "expected 128 rows in each CTA of a pair, got 64");
+  EXPECT_EQ(unwrap(choosePairInstruction(64, 256, 64, 16)).m, 128);
+  expectError(choosePairInstruction(32, 128, 64, 16),
+              "expected 64 or 128 rows in each CTA of a pair, got 32");
   expectError(choosePairInstruction(128, 24, 64, 16),
               "expected N in steps of 16 for M = 256, got 24; the nearest are "
               "16 and 32");

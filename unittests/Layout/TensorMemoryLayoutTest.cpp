@@ -151,6 +151,26 @@ TEST(TensorMemoryLayout, RowsAreLanes) {
                      "dim1: -> lane: 128, byte: 4} * (1, 40 columns)");
 }
 
+/// PTX ISA, data path layout B (M = 128 of a pair): of N columns the second
+/// half is 64 lanes behind the first one, which has the columns of the first
+/// CTA.
+TEST(TensorMemoryLayout, HalvesOfAPair) {
+  for (int64_t columns : {128, 256, 384, 512}) {
+    TensorMemoryLayout b = unwrap(TensorMemoryLayout::getHalves(columns));
+    EXPECT_EQ(b.columns(), columns / 2);
+    for (int64_t row = 0; row < 64; ++row)
+      for (int64_t col = 0; col < columns; ++col) {
+        int64_t peer = col / 64 % 2, n = col / 128 * 64 + col % 64;
+        EXPECT_EQ(b.cell(row, col), (TmemCell{row + 64 * peer, n, 0}));
+      }
+    expectPlan(unwrap(tmemHalfRegisters(columns)), b, TmemShape::S32x32b);
+  }
+  expectError(TensorMemoryLayout::getHalves(192),
+              "expected a multiple of 128 columns in halves, got 192");
+  expectError(tmemHalfRegisters(64),
+              "expected n to be a positive multiple of 128, got 64");
+}
+
 TEST(TensorMemoryLayout, Errors) {
   expectError(TensorMemoryLayout::get(96, 64, 32),
               "expected 64 or 128 rows in tensor memory, got 96");

@@ -6,8 +6,8 @@
 // the first 16 lanes of each 32 (PTX ISA, "Data path layout organization", D
 // and F). That of M = 128 in a pair has 64 rows in each CTA, and half of the
 // columns of each row 64 lanes behind the others (B). Columns of 32 bits follow
-// each other; narrower elements are packed, the lower columns in the lower bits,
-// as operand a of tcgen05.mma is.
+// each other; narrower elements are packed, the lower columns in the lower
+// bits, as operand a of tcgen05.mma is.
 //
 // Like a SharedLayout it is a power-of-two unit, a LinearLayout from (dim0,
 // dim1) to (lane, byte), repeated along dim1, one column further each time.

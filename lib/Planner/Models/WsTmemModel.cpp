@@ -361,6 +361,13 @@ static double getBusyClocks(const ProblemFacts &facts, WsTmemPlanAttr plan,
   return most + (holdsKeys(plan) ? kHeldClocks : kOverlaidClocks);
 }
 
+/// Returns the scores of a block that a thread has in registers: those of a
+/// row, or of half of one.
+static int64_t countScoresOfThread(const ProblemFacts &facts,
+                                   WsTmemPlanAttr plan) {
+  return plan.getBlockN() * getTileRows(facts, plan) / kTmemRows;
+}
+
 bool WsTmemModel::isExpectedToSpill(const ProblemFacts &facts,
                                     PlanAttrInterface planAttr,
                                     const TargetRow &target) const {
@@ -372,7 +379,9 @@ bool WsTmemModel::isExpectedToSpill(const ProblemFacts &facts,
   // In the place of scores probabilities come, and later a row of results,
   // unless another warpgroup has these.
   RegisterFeatures features;
-  features.s = hasOneTile(plan) ? block : std::max(block, facts.valueDim);
+  features.s = countScoresOfThread(facts, plan);
+  if (!hasOneTile(plan))
+    features.s = std::max(features.s, facts.valueDim);
   return RegisterModel::getUsed().count("ws_tmem", features).getTotal() >
          getTmemRegisters(facts, plan).softmax;
 }
@@ -384,14 +393,15 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
   PlanEstimate estimate;
   estimate.sharedBytes = getTmemSharedBytes(facts, plan, target);
   RegisterFeatures features;
-  features.s = plan.getBlockN();
+  features.s = countScoresOfThread(facts, plan);
   if (plan.getSoftmax() == SoftmaxPolicy::Optimistic)
     features.p = plan.getBlockN() / 2;
   estimate.registers = RegisterModel::getUsed().count("ws_tmem", features);
   estimate.ctasPerSM = 1;
 
   int64_t ctas = countPairCTAs(plan), cluster = countClusterCTAs(plan);
-  double blockM = kTmemRows * plan.getTiles(), blockN = plan.getBlockN();
+  int64_t tileRows = getTileRows(facts, plan);
+  double blockM = tileRows * plan.getTiles(), blockN = plan.getBlockN();
   auto [batch, heads, queries, keys] = getTypicalExtents(facts);
   double runs = double(countRuns(facts, plan.getDealtRuns()));
   double groups =
@@ -427,9 +437,12 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
   // Keys of 8 bits are written, read and written again: twice what is written
   // of 16 bits.
   double filled = facts.hasNarrowKeys() ? 2 * operands : operands;
+  // Probabilities of half tiles are written, and read by each product.
+  if (hasHalfTiles(facts, plan))
+    filled += blockM * blockN * (1 + facts.valueDim / kHalfTileColumns);
   estimate.sharedClocks =
       facts.elementType.getIntOrFloatBitWidth() / 8 *
-      (plan.getTiles() * (kTmemRows * facts.headDim + operands) + filled) /
+      (plan.getTiles() * (tileRows * facts.headDim + operands) + filled) /
       target.sharedBytesPerClock;
   estimate.blockClocks = getBusyClocks(facts, plan, estimate);
   // Maxima of 8-bit probabilities that may grow by nothing change as often as

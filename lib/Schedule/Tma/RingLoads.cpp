@@ -24,32 +24,29 @@ struct BoxStarts {
 /// A slot's load: its boxes, and the copies of them.
 class SlotLoad {
 public:
-  /// Loads rows of `head` from `first` on, and their columns from each of
-  /// `columns` on.
-  SlotLoad(const TileWalk &walk, const Ring &ring, Value head, Value first,
-           ArrayRef<Value> columns)
+  /// Loads rows of `head` and their columns from each of `places` on, in boxes
+  /// of which `each` place has as many.
+  SlotLoad(const TileWalk &walk, const Ring &ring, Value head,
+           ArrayRef<BoxPlace> places, int64_t each)
       : walk(walk), tile(walk.tile), context(walk.context), b(walk.context.b),
-        ring(ring), head(head), first(first), columns(columns) {}
+        ring(ring), head(head), places(places), each(each) {}
 
-  /// Finds the boxes of a view that is not bounded.
-  BoxStarts findBoxes();
-  /// Copies the boxes of a bounded view, the first of which is in `lead` if
-  /// that is not null.
-  void startBounded(Value dest, Value token, Value lead);
-  void start(Value map, Value dest, Value token, const BoxStarts &starts);
+  /// Copies the boxes of a view that is not bounded.
+  void startPlain(Value dest, Value token);
+  /// Copies the boxes of a bounded view.
+  void startBounded(Value dest, Value token);
 
 private:
-  /// Calls `find` for the boxes from each of the columns on.
-  BoxStarts findEach(function_ref<BoxStarts()> find);
-  BoxStarts findBoxesOfColumn();
-  BoxStarts findPackedBoxes(Value first);
+  /// The batches or pages of the boxes of each place.
+  using Leads = SmallVector<SmallVector<Value>>;
+
+  void start(Value map, Value dest, Value token, const BoxStarts &starts);
+  BoxStarts findBoxes(const BoxPlace &place);
+  BoxStarts findPackedBoxes(Value first, Value column);
   Value getQuery(Value row);
-  int64_t countBoxes() const {
-    return ring.slotType.getShape()[0] / ring.boxRows;
-  }
-  /// Returns the first row of box `box`.
-  Value getBoxRow(int64_t box) {
-    return b.createOrFold<arith::AddIOp>(first,
+  /// Returns the first row of box `box` of a place.
+  Value getBoxRow(const BoxPlace &place, int64_t box) {
+    return b.createOrFold<arith::AddIOp>(place.rows.first,
                                          context.i32(box * ring.boxRows));
   }
   /// Returns the row `place` of the map, or the last one if that comes first.
@@ -60,18 +57,17 @@ private:
   }
   /// Finds the boxes in these batches or pages, of which the sequence may lack
   /// rows, or has all.
-  BoxStarts findBoundedBoxes(ArrayRef<Value> leads);
-  BoxStarts findWholeBoxes(ArrayRef<Value> leads);
+  BoxStarts findBoundedBoxes(const Leads &leads);
+  BoxStarts findWholeBoxes(const Leads &leads);
 
   const TileWalk &walk;
   const AttentionTile &tile;
   KernelContext &context;
   ImplicitLocOpBuilder &b;
   const Ring &ring;
-  Value head, first;
-  ArrayRef<Value> columns;
-  /// That of the columns whose boxes are found.
-  Value column;
+  Value head;
+  ArrayRef<BoxPlace> places;
+  int64_t each;
 };
 
 } // namespace
@@ -82,21 +78,8 @@ Value SlotLoad::getQuery(Value row) {
   return arith::DivUIOp::create(b, row, context.i32(tile.group));
 }
 
-BoxStarts SlotLoad::findEach(function_ref<BoxStarts()> find) {
-  BoxStarts all;
-  for (Value each : columns) {
-    column = each;
-    all.append(find());
-  }
-  return all;
-}
-
-BoxStarts SlotLoad::findBoxes() {
-  return findEach([&] { return findBoxesOfColumn(); });
-}
-
-BoxStarts SlotLoad::findBoxesOfColumn() {
-  Value zero = context.i32(0), first = this->first;
+BoxStarts SlotLoad::findBoxes(const BoxPlace &place) {
+  Value zero = context.i32(0), first = place.rows.first, column = place.column;
   if (tile.origin)
     first = arith::AddIOp::create(b, tile.origin, first);
   switch (ring.view) {
@@ -116,7 +99,7 @@ BoxStarts SlotLoad::findBoxesOfColumn() {
     return {{tile.at.batch, getQuery(first), head, column}, {}};
   case TensorMapView::Packed:
   case TensorMapView::PackedByRow:
-    return findPackedBoxes(first);
+    return findPackedBoxes(first, column);
   case TensorMapView::Bounded:
   case TensorMapView::Rows:
     break;
@@ -124,7 +107,7 @@ BoxStarts SlotLoad::findBoxesOfColumn() {
   llvm_unreachable("startBounded and startGather find these");
 }
 
-BoxStarts SlotLoad::findPackedBoxes(Value first) {
+BoxStarts SlotLoad::findPackedBoxes(Value first, Value column) {
   if (isByRow(ring.view))
     first = getQuery(first);
   bool isQueries = ring.holds == RingRows::Queries;
@@ -151,62 +134,76 @@ BoxStarts SlotLoad::findPackedBoxes(Value first) {
   return box;
 }
 
-BoxStarts SlotLoad::findBoundedBoxes(ArrayRef<Value> leads) {
+BoxStarts SlotLoad::findBoundedBoxes(const Leads &leads) {
   BoxStarts starts;
   Value all = context.getRows(ring.name);
-  for (auto [i, lead] : llvm::enumerate(leads)) {
-    KeyRows rows = tile.source->emitRows(getBoxRow(i));
-    // The last of the lead's own rows is the last one of the map.
-    Value shift = arith::SubIOp::create(b, all, rows.end);
-    Value place = arith::AddIOp::create(b, shift, rows.row);
-    // A part of a block may lie after it, as in findPackedBoxes.
-    if (!ring.spare && ring.boxRows < walk.plan.blockN)
-      place = clampToLastRow(place);
-    starts.coords.append({lead, rows.end, head, place, column});
-    if (!ring.spare)
-      continue;
-    // CTAs that share a box ask for a part each.
-    if (ring.ctas > 1)
-      place = arith::AddIOp::create(
-          b, place,
-          arith::MulIOp::create(b, walk.rank,
-                                context.i32(ring.boxRows / ring.ctas)));
-    Value isAfter =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::sge, place, all);
-    starts.outside.push_back(
-        arith::OrIOp::create(b, isAfter, tile.source->emitIsAbsent(lead)));
-  }
+  for (auto [at, own] : llvm::zip_equal(places, leads))
+    for (auto [i, lead] : llvm::enumerate(own)) {
+      KeyRows rows = tile.source->emitRows(getBoxRow(at, i));
+      // The last of the lead's own rows is the last one of the map.
+      Value shift = arith::SubIOp::create(b, all, rows.end);
+      Value place = arith::AddIOp::create(b, shift, rows.row);
+      // A part of a block may lie after it, as in findPackedBoxes.
+      if (!ring.spare && ring.boxRows < walk.plan.blockN)
+        place = clampToLastRow(place);
+      starts.coords.append({lead, rows.end, head, place, at.column});
+      if (!ring.spare)
+        continue;
+      // CTAs that share a box ask for a part each.
+      if (ring.ctas > 1)
+        place = arith::AddIOp::create(
+            b, place,
+            arith::MulIOp::create(b, walk.rank,
+                                  context.i32(ring.boxRows / ring.ctas)));
+      Value isAfter =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::sge, place, all);
+      starts.outside.push_back(
+          arith::OrIOp::create(b, isAfter, tile.source->emitIsAbsent(lead)));
+    }
   return starts;
 }
 
-BoxStarts SlotLoad::findWholeBoxes(ArrayRef<Value> leads) {
+BoxStarts SlotLoad::findWholeBoxes(const Leads &leads) {
   BoxStarts starts;
   Value all = context.getRows(ring.name);
-  for (auto [i, lead] : llvm::enumerate(leads)) {
-    Value row = tile.source->emitRows(getBoxRow(i)).row;
-    starts.coords.push_back(lead);
-    if (!ring.whole)
-      starts.coords.push_back(all);
-    starts.coords.append({head, row, column});
-  }
+  for (auto [at, own] : llvm::zip_equal(places, leads))
+    for (auto [i, lead] : llvm::enumerate(own)) {
+      Value row = tile.source->emitRows(getBoxRow(at, i)).row;
+      starts.coords.push_back(lead);
+      if (!ring.whole)
+        starts.coords.push_back(all);
+      starts.coords.append({head, row, at.column});
+    }
   return starts;
 }
 
-void SlotLoad::startBounded(Value dest, Value token, Value lead) {
-  SmallVector<Value> leads;
-  for (int64_t i = 0, e = countBoxes(); i < e; ++i)
-    leads.push_back(i == 0 && lead ? lead
-                                   : tile.source->emitLead(getBoxRow(i)));
+void SlotLoad::startPlain(Value dest, Value token) {
+  BoxStarts starts;
+  for (const BoxPlace &place : places)
+    starts.append(findBoxes(place));
+  start(ring.map, dest, token, starts);
+}
+
+void SlotLoad::startBounded(Value dest, Value token) {
+  Leads leads;
+  for (const BoxPlace &place : places) {
+    SmallVector<Value> &own = leads.emplace_back();
+    for (int64_t i = 0; i < each; ++i)
+      own.push_back(i == 0 && place.rows.lead
+                        ? place.rows.lead
+                        : tile.source->emitLead(getBoxRow(place, i)));
+  }
   if (!ring.spare)
-    return start(ring.map, dest, token,
-                 findEach([&] { return findBoundedBoxes(leads); }));
+    return start(ring.map, dest, token, findBoundedBoxes(leads));
   // To choose a map for each box takes longer than to start the copy. All but
   // a sequence's last block are of whole boxes, unless an id is wrong.
-  Value highest = leads.front();
-  for (Value other : ArrayRef(leads).slice(1))
-    highest = arith::MaxUIOp::create(b, highest, other);
-  Value end =
-      arith::AddIOp::create(b, first, context.i32(ring.slotType.getShape()[0]));
+  Value highest;
+  for (const SmallVector<Value> &own : leads)
+    for (Value lead : own)
+      highest = highest ? arith::MaxUIOp::create(b, highest, lead) : lead;
+  // Places come in the order of their rows.
+  Value end = arith::AddIOp::create(b, places.back().rows.first,
+                                    context.i32(each * ring.boxRows));
   Value ends = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, end,
                                      tile.source->length);
   auto branch = scf::IfOp::create(
@@ -214,18 +211,15 @@ void SlotLoad::startBounded(Value dest, Value token, Value lead) {
       /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  start(ring.map, dest, token,
-        findEach([&] { return findBoundedBoxes(leads); }));
+  start(ring.map, dest, token, findBoundedBoxes(leads));
   b.setInsertionPointToStart(branch.elseBlock());
-  start(ring.whole ? ring.whole : ring.map, dest, token,
-        findEach([&] { return findWholeBoxes(leads); }));
+  start(ring.whole ? ring.whole : ring.map, dest, token, findWholeBoxes(leads));
 }
 
 void SlotLoad::start(Value map, Value dest, Value token,
                      const BoxStarts &starts) {
-  int64_t boxes = ring.view == TensorMapView::Quads
-                      ? 2
-                      : countBoxes() * int64_t(columns.size());
+  int64_t boxes =
+      ring.view == TensorMapView::Quads ? 2 : each * int64_t(places.size());
   IntegerAttr stacked, multicast;
   if (boxes != 1)
     stacked = b.getI64IntegerAttr(boxes);
@@ -251,13 +245,14 @@ Value attn::narrowSlot(const TileWalk &walk, Value slot, int64_t columns) {
   return ReinterpretOp::create(walk.context.b, part, slot);
 }
 
-/// Returns a slot as its boxes lie in memory, those of the first columns first.
-static Value stackBoxes(const TileWalk &walk, Value slot, int64_t boxes) {
+/// Returns a slot as boxes of `rows` rows that lie one behind the other.
+static Value stackBoxes(const TileWalk &walk, Value slot, int64_t rows,
+                        int64_t boxes) {
   auto type = cast<BufferType>(slot.getType());
-  int64_t rows = type.getShape()[0], columns = type.getShape()[1];
-  auto stacked = BufferType::get(
-      type.getContext(), {rows * boxes, columns / boxes}, type.getElementType(),
-      type.getLayout(), type.getSpace());
+  int64_t all = type.getShape()[0] * type.getShape()[1];
+  auto stacked =
+      BufferType::get(type.getContext(), {rows * boxes, all / (rows * boxes)},
+                      type.getElementType(), type.getLayout(), type.getSpace());
   return ReinterpretOp::create(walk.context.b, stacked, slot);
 }
 
@@ -278,21 +273,31 @@ void attn::startGather(const TileWalk &walk, const Ring &ring, Value dest,
                       /*barriers=*/Value(), /*index=*/Value());
 }
 
+static void startBoxes(const TileWalk &walk, const Ring &ring, Value dest,
+                       Value token, Value head, ArrayRef<BoxPlace> places,
+                       int64_t each) {
+  SlotLoad load(walk, ring, head, places, each);
+  ring.view == TensorMapView::Bounded ? load.startBounded(dest, token)
+                                      : load.startPlain(dest, token);
+}
+
 void attn::startLoad(const TileWalk &walk, const Ring &ring, Value dest,
                      Value token, Value head, Value first, Value column,
                      Value lead) {
-  startLoadBeside(walk, ring, dest, token, head, first,
-                  column ? column : walk.context.i32(0), lead);
+  int64_t each = ring.slotType.getShape()[0] / ring.boxRows;
+  BoxPlace place = {{first, lead}, column ? column : walk.context.i32(0)};
+  startBoxes(walk, ring, dest, token, head, place, each);
 }
 
-void attn::startLoadBeside(const TileWalk &walk, const Ring &ring, Value dest,
-                           Value token, Value head, Value first,
-                           ArrayRef<Value> columns, Value lead) {
-  SlotLoad load(walk, ring, head, first, columns);
-  if (columns.size() > 1)
-    dest = stackBoxes(walk, dest, columns.size());
-  if (ring.view == TensorMapView::Bounded)
-    load.startBounded(dest, token, lead);
-  else
-    load.start(ring.map, dest, token, load.findBoxes());
+void attn::startLoads(const TileWalk &walk, const Ring &ring, Value dest,
+                      Value token, Value head, ArrayRef<BoxPlace> places) {
+  auto type = cast<BufferType>(dest.getType());
+  int64_t columns =
+      SharedLayout::chooseSpan(type.getShape()[1],
+                               type.getElementType().getIntOrFloatBitWidth()) *
+      8 / type.getElementType().getIntOrFloatBitWidth();
+  int64_t count = places.size(),
+          rows = type.getShape()[0] * type.getShape()[1] / (columns * count);
+  startBoxes(walk, ring, stackBoxes(walk, dest, rows, count), token, head,
+             places, rows / ring.boxRows);
 }

@@ -36,6 +36,7 @@ Ring attn::makeRing(const TileWalk &walk, const RingSpec &spec) {
   ring.name = spec.tensor.empty() ? spec.name : spec.tensor;
   ring.holds = spec.holds;
   ring.view = spec.view;
+  ring.placeRows = spec.placeRows;
   Type type = spec.elementType ? spec.elementType : tile.facts.elementType;
   ring.buffer = tile.alloc(
       spec.name,
@@ -87,7 +88,7 @@ void attn::addMap(const TileWalk &walk, Ring &ring) {
   const ProblemFacts &facts = tile.facts;
   // A sequence ends before the tensor does: what lies after its end belongs to
   // others, and 0 times it may not be 0.
-  int64_t rows = ring.slotType.getShape()[0],
+  int64_t rows = ring.placeRows ? ring.placeRows : ring.slotType.getShape()[0],
           columns = ring.slotType.getShape()[1];
   TensorMapView asked = ring.view;
   ring.boxRows = rows;

@@ -44,6 +44,8 @@ struct RingSpec {
   /// The type of what the slots hold, where that is not the type of the
   /// queries.
   Type elementType = {};
+  /// Rows of a slot that follow each other in the tensor; 0 for all.
+  int64_t placeRows = 0;
 };
 
 /// A ring of shared memory with its channel and the map that fills it.
@@ -60,7 +62,9 @@ struct Ring {
   Value whole;
   TensorMapView view = TensorMapView::Whole;
   BufferType slotType;
-  /// Rows of a copy: those of a slot, or of as many boxes as fill it.
+  /// Rows of a slot that follow each other in the tensor; 0 for all.
+  int64_t placeRows = 0;
+  /// Rows of a copy: those of a slot or place, or of as many boxes as fill it.
   int64_t boxRows = 0;
   /// CTAs of a cluster that copy a part of the rows each, for all of them. A
   /// slot is one box then.
@@ -116,11 +120,18 @@ LoadPlace findLoadPlace(const TileWalk &walk, const Ring &ring, Value first);
 void startLoad(const TileWalk &walk, const Ring &ring, Value dest, Value token,
                Value head, Value first, Value column = {}, Value lead = {});
 
-/// Loads the same rows from each of `columns` on, as many as a box has, which
-/// lie beside each other in the slot.
-void startLoadBeside(const TileWalk &walk, const Ring &ring, Value dest,
-                     Value token, Value head, Value first,
-                     ArrayRef<Value> columns, Value lead = {});
+/// Where boxes begin that lie one behind the other in a slot: the first row,
+/// and where a bounded view's first box lies, as findLoadPlace says; and the
+/// first column, i32.
+struct BoxPlace {
+  LoadPlace rows;
+  Value column;
+};
+/// Starts to load boxes of equal shape, each from a place of its own on. `dest`
+/// is of any shape whose boxes lie so: rows of one box of columns, or boxes of
+/// columns of one box of rows.
+void startLoads(const TileWalk &walk, const Ring &ring, Value dest, Value token,
+                Value head, ArrayRef<BoxPlace> places);
 
 /// Rows that lie apart: the numbers that they have in a map of rows, a buffer,
 /// and the first one that a load needs, i32. Null where rows follow each other.

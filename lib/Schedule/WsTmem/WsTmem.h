@@ -14,7 +14,10 @@
 // 256 rows, 128 in each CTA, with halves of keys and of columns of values that
 // each CTA has loaded. So shared memory's port gives half as many bytes of
 // these. Two pairs of a cluster that walk the same keys load half of each slot
-// for both (attn-shard-cga), which saves bytes of L2.
+// for both (attn-shard-cga), which saves bytes of L2. Results of wide heads would
+// fill all columns of such products' rows: a CTA has 64 rows then, two threads of
+// the softmax a row, and probabilities lie in shared memory, since operand a of
+// these products does.
 //
 //===----------------------------------------------------------------------===//
 
@@ -56,6 +59,9 @@ inline int64_t getTileRows(const ProblemFacts &facts, WsTmemPlanAttr plan) {
 /// Columns of results of half tiles in a product: those of its widest
 /// instruction. Each CTA has half of these columns of values.
 inline constexpr int64_t kHalfTileColumns = 256;
+/// Keys whose values are in a slot of half tiles: those of a swizzle's span of
+/// probabilities.
+inline constexpr int64_t kHalfTileKeys = 64;
 /// Returns the blocks of whose scores a tile has columns.
 inline int64_t countScoreSlots(WsTmemPlanAttr plan) {
   return hasOneTile(plan) ? 2 : 1;

@@ -103,6 +103,9 @@ LogicalResult attn::emitWsTmem(KernelContext &context, WsTmemPlanAttr plan) {
   auto multiply = [&] {
     isOne ? multiplySlices(shared) : multiplyBlocks(shared);
   };
+  auto *load = hasHalfTiles(shared.facts, plan) ? loadHalves
+               : isOne                          ? loadSlices
+                                                : loadBlocks;
   if (isOne)
     list.push_back({kStorer.partition, 4, {4, 1}, registers.results, [&] {
                       storeResults(shared);
@@ -120,8 +123,7 @@ LogicalResult attn::emitWsTmem(KernelContext &context, WsTmemPlanAttr plan) {
   bool gathers = gathersKeys(shared.facts);
   list.push_back(
       {kLoader.partition, gathers ? 1 : 3, {0, 0}, registers.others, [&] {
-         control.elect(
-             [&] { isOne ? loadSlices(shared) : loadBlocks(shared); });
+         control.elect([&] { load(shared); });
        }});
   if (gathers)
     list.push_back({kNumberer.partition, 2, {0, 0}, registers.others, [&] {

@@ -69,6 +69,7 @@ void computeSoftmax(WsTmemKernel &shared, int64_t number);
 /// The programs of the first two where a CTA has one tile, and that of the
 /// warpgroup that stores its results.
 void loadSlices(WsTmemKernel &shared);
+void loadHalves(WsTmemKernel &shared);
 void multiplySlices(WsTmemKernel &shared);
 void storeResults(WsTmemKernel &shared);
 
@@ -94,10 +95,6 @@ int64_t getColumnsInSlot(WsTmemKernel &shared);
 void fillSlot(const TileWalk &walk, const Ring &ring, Pipe &pipe, Value head,
               Value first, Value column = {}, int64_t columns = 0,
               RowNumbers rows = {});
-
-/// Does the same with the rows' boxes of columns from each of `boxes` on.
-void fillSlot(const TileWalk &walk, const Ring &ring, Pipe &pipe, Value head,
-              Value first, ArrayRef<Value> boxes);
 
 /// The loading thread's end of the channel of numbers of rows, if there is one.
 class RowPipe {

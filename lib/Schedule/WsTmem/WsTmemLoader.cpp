@@ -6,15 +6,6 @@ using namespace mlir;
 using namespace mlir::attn;
 
 void attn::fillSlot(const TileWalk &walk, const Ring &ring, Pipe &pipe,
-                    Value head, Value first, ArrayRef<Value> boxes) {
-  LoadPlace place = findLoadPlace(walk, ring, first);
-  Slot slot = pipe.take();
-  startLoadBeside(walk, ring, ring.at(slot), slot.getToken(), head,
-                  place.first, boxes, place.lead);
-  slot.release();
-}
-
-void attn::fillSlot(const TileWalk &walk, const Ring &ring, Pipe &pipe,
                     Value head, Value first, Value column, int64_t columns,
                     RowNumbers rows) {
   // The table is read before the wait: its first entry brings the others near.

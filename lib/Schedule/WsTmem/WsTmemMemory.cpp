@@ -20,9 +20,8 @@ static void makeRings(const TileWalk &walk, WsTmemPlanAttr plan,
     return spec;
   };
   int64_t stages = plan.getKvStages(), columns = getSliceColumns(facts, plan);
-  RingSpec queries =
-      spec("q", RingRows::Queries, plan.getTiles(), getTileRows(facts, plan),
-           columns);
+  RingSpec queries = spec("q", RingRows::Queries, plan.getTiles(),
+                          getTileRows(facts, plan), columns);
   queries.together = countKeySlices(facts, plan);
   memory.q = makeRing(walk, queries);
   // Keys and values of 8 bits are loaded into rings of their own.
@@ -30,6 +29,8 @@ static void makeRings(const TileWalk &walk, WsTmemPlanAttr plan,
                       int64_t columns, Ring &raw) {
     RingSpec keys = spec(name, RingRows::Keys, stages, rows, columns);
     keys.tensor = tensor;
+    if (hasHalfTiles(facts, plan))
+      keys.placeRows = kHalvedColumns / 2;
     if (facts.hasNarrowKeys()) {
       RingSpec narrow = keys;
       std::string rawName = ("raw_" + name).str();
@@ -120,15 +121,15 @@ static void makeHalfTile(const AttentionTile &attention, WsTmemPlanAttr plan,
   tile.scoreRing = TmemAllocOp::create(
       b, getAccumulatorType(context, {slots, rows, keys}),
       b.getStringAttr("s0"), /*column=*/IntegerAttr(), /*fields=*/ArrayAttr());
-  // Spans of a swizzle are the halves.
+  // Spans of a swizzle are the parts.
   auto swizzled = SwizzledLayoutAttr::get(context, kTensorSliceBytes);
   auto makeType = [&](ArrayRef<int64_t> shape) {
     return BufferType::get(context, shape, attention.facts.elementType,
                            swizzled, MemorySpace::Shared);
   };
-  tile.probabilities = attention.alloc("p0", makeType({rows, keys}));
-  tile.probabilityHalves = ReinterpretOp::create(
-      b, makeType({2, rows, keys / 2}), tile.probabilities);
+  tile.probabilityType = makeType({rows, keys});
+  tile.probabilityParts = attention.alloc(
+      "p0", makeType({keys / kHalfTileKeys, rows, kHalfTileKeys}));
 }
 
 static TensorTile makeTensorTile(const AttentionTile &attention,
@@ -234,14 +235,17 @@ Value TensorTile::getScores(ImplicitLocOpBuilder &b, const Slot &slot) const {
   if (!scoreRing)
     return scores;
   Value both = slot.in(scoreRing, scoreType);
-  if (probabilityHalves)
+  if (probabilityParts)
     return both;
   return TmemFieldOp::create(b, scoreType, both, "s");
 }
 
 Value TensorTile::getProbabilities(ImplicitLocOpBuilder &b,
                                    const Slot &slot) const {
-  if (!scoreRing || probabilityHalves)
+  // A view made here leaves addresses to the role that needs them.
+  if (probabilityParts)
+    return ReinterpretOp::create(b, probabilityType, probabilityParts);
+  if (!scoreRing)
     return probabilities;
   return TmemFieldOp::create(b, probabilityType, slot.in(scoreRing, scoreType),
                              "p");
@@ -264,8 +268,8 @@ static void makeHandOver(const AttentionTile &tile, WsTmemMemory &memory) {
 }
 
 TilePlan attn::getTilePlan(const ProblemFacts &facts, WsTmemPlanAttr plan) {
-  TilePlan tiles = {getTileRows(facts, plan), plan.getBlockN(),
-                    plan.getOrder(), plan.getGroupHeads()};
+  TilePlan tiles = {getTileRows(facts, plan), plan.getBlockN(), plan.getOrder(),
+                    plan.getGroupHeads()};
   tiles.cluster = countClusterCTAs(plan);
   tiles.ctasPerTile = plan.getValueCtas();
   tiles.isPair = plan.getPair();

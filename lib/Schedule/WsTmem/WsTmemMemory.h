@@ -18,6 +18,10 @@
 // The channel o hands O of the whole tile to the warpgroup that stores it, and
 // factor what its rows are multiplied by.
 //
+// Probabilities of half tiles have one buffer of shared memory, which that
+// channel guards as well: a block's are written behind the wait for the results
+// of the block before, whose products have read the ones before.
+//
 // The products of the thread that multiplies, for a block j, QK(i, j) and
 // PV(i, j) being those of tile i:
 //
@@ -77,9 +81,9 @@ struct TensorTile {
   /// and one for probabilities; else null, and the views above are of all.
   Value scoreRing;
   BufferType scoreType, probabilityType;
-  /// Probabilities in shared memory as two halves of a block's keys, which the
-  /// multiplying thread reads; else null. The view above is of all.
-  Value probabilityHalves;
+  /// Probabilities in shared memory as parts of a block's keys, as many as a
+  /// slot of values has; else null.
+  Value probabilityParts;
   /// Whose turn it is with the queries' memory where results take it, the
   /// loader's or the softmax's; else null.
   Value queryChannel;

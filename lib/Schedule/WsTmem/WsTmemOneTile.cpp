@@ -36,9 +36,9 @@ static void loadQueries(WsTmemKernel &shared, Slot all) {
     // Rotated columns in a tensor of their own come after those of the values.
     int64_t first = i * columns;
     bool isApart = memory.qRope.map && first >= values;
-    Value slice = narrowSlot(shared.walk,
-                             getQuerySlice(shared, shared.context.i32(i)),
-                             shared.facts.headDim - first);
+    Value slice =
+        narrowSlot(shared.walk, getQuerySlice(shared, shared.context.i32(i)),
+                   shared.facts.headDim - first);
     startLoad(shared.walk, isApart ? memory.qRope : memory.q, slice,
               all.getToken(), shared.tile.at.head, shared.walk.cluster.row,
               shared.context.i32(isApart ? first - values : first));
@@ -61,6 +61,90 @@ int64_t attn::getColumnsInSlot(WsTmemKernel &shared) {
              : 0;
 }
 
+/// Returns where each box of the half begins that a CTA of a pair has of
+/// `count` keys or columns from `first` on, i32: it has 64 of each 128.
+static SmallVector<Value> listHalves(WsTmemKernel &shared, Value first,
+                                     int64_t count) {
+  constexpr int64_t own = kHalvedColumns / 2;
+  ImplicitLocOpBuilder &b = shared.b;
+  Value place = arith::AddIOp::create(b, first, getOwnHalf(shared, own));
+  SmallVector<Value> places;
+  for (int64_t i = 0; i < count; i += kHalvedColumns)
+    places.push_back(
+        b.createOrFold<arith::AddIOp>(place, shared.context.i32(i)));
+  return places;
+}
+
+void attn::loadHalves(WsTmemKernel &shared) {
+  ImplicitLocOpBuilder &b = shared.b;
+  Control &control = shared.control;
+  KernelContext &context = shared.context;
+  TileWalk &walk = shared.walk;
+  const WsTmemMemory &memory = shared.memory;
+  const Ring &q = memory.q, &k = memory.k, &v = memory.v;
+  prefetchMaps(b, {q.map, k.map, v.map, memory.qRope.map, memory.kRope.map});
+  Pipe query(control, q.channel, kLoader), kv(control, k.channel, kLoader);
+  Value head;
+  auto fill = [&](const Ring &ring, ArrayRef<Value> rows,
+                  ArrayRef<Value> columns, int64_t columnsInSlot) {
+    SmallVector<BoxPlace> places;
+    for (Value row : rows)
+      for (Value column : columns)
+        places.push_back({findLoadPlace(walk, ring, row), column});
+    Slot slot = kv.take();
+    Value dest = narrowSlot(walk, ring.at(slot), columnsInSlot);
+    startLoads(walk, ring, dest, slot.getToken(), head, places);
+    slot.release();
+  };
+  int64_t blockN = shared.plan.getBlockN(),
+          columns = getSliceColumns(shared.facts, shared.plan);
+
+  auto loadKeys = [&](Value trip) {
+    SmallVector<Value> rows =
+        listHalves(shared, shared.getFirstKey(trip), blockN);
+    auto fillFrom = [&](const Ring &ring, int64_t count) {
+      constexpr int64_t box = kTensorSliceBytes / 2;
+      auto fillSlice = [&](Value column, int64_t columns) {
+        SmallVector<Value> boxes;
+        for (int64_t i = 0; i < columns; i += box)
+          boxes.push_back(
+              b.createOrFold<arith::AddIOp>(column, context.i32(i)));
+        fill(ring, rows, boxes, columns);
+      };
+      int64_t whole = llvm::alignDown(count, columns);
+      forSlots(shared, 0, whole, columns,
+               [&](Value column) { fillSlice(column, columns); });
+      if (whole < count)
+        fillSlice(context.i32(whole), count - whole);
+    };
+    int64_t all = shared.facts.headDim,
+            apart = memory.kRope.map ? shared.facts.valueDim : all;
+    fillFrom(k, apart);
+    if (apart < all)
+      fillFrom(memory.kRope, all - apart);
+  };
+  auto loadValues = [&](Value trip) {
+    Value first = shared.getFirstKey(trip);
+    forSlots(shared, 0, blockN, kHalfTileKeys, [&](Value row) {
+      Value key = arith::AddIOp::create(b, first, row);
+      for (int64_t column = 0; column < shared.facts.valueDim;
+           column += kHalfTileColumns)
+        fill(v, key, listHalves(shared, context.i32(column), kHalfTileColumns),
+             kHalfTileColumns / 2);
+    });
+  };
+
+  shared.forTiles(/*number=*/0, [&] {
+    head = shared.tile.at.kvHead;
+    shared.ifBlocks([&] {
+      Slot queries = query.take();
+      loadQueries(shared, queries);
+      queries.release();
+      shared.forOperands(loadKeys, [] {}, loadValues);
+    });
+  });
+}
+
 void attn::loadSlices(WsTmemKernel &shared) {
   ImplicitLocOpBuilder &b = shared.b;
   Control &control = shared.control;
@@ -79,10 +163,8 @@ void attn::loadSlices(WsTmemKernel &shared) {
   Value ownKeys, ownColumns;
   if (shared.plan.getPair()) {
     ownKeys = getOwnHalf(shared, getOwnKeys(shared.plan));
-    ownColumns = getOwnHalf(
-        shared, hasHalfTiles(shared.facts, shared.plan)
-                    ? kHalvedColumns / 2
-                    : getOwnValueColumns(shared.facts, shared.plan));
+    ownColumns =
+        getOwnHalf(shared, getOwnValueColumns(shared.facts, shared.plan));
   } else if (shared.dividesResults()) {
     ownColumns =
         getOwnHalf(shared, getOwnResultColumns(shared.facts, shared.plan));
@@ -95,44 +177,20 @@ void attn::loadSlices(WsTmemKernel &shared) {
     Value first = shared.getFirstKey(trip);
     if (ownKeys)
       first = arith::AddIOp::create(b, first, ownKeys);
-    // Slots of one span are filled whole, beyond the last column, too.
-    int64_t all = hasHalfTiles(shared.facts, shared.plan)
-                      ? shared.facts.headDim
-                      : slices * columns,
+    int64_t all = slices * columns,
             apart = memory.kRope.map ? shared.facts.valueDim : all;
     numbers.take(b, [&](Value rows) {
       auto fill = [&](const Ring &ring, int64_t count) {
-        int64_t whole = llvm::alignDown(count, columns);
-        forSlots(shared, 0, whole, columns, [&](Value column) {
+        forSlots(shared, 0, count, columns, [&](Value column) {
           fillSlot(walk, ring, kv.keys(), tile.at.kvHead, first, column,
                    /*columns=*/0, {rows, zero});
         });
-        if (whole < count)
-          fillSlot(walk, ring, kv.keys(), tile.at.kvHead, first,
-                   shared.context.i32(whole), count - whole, {rows, zero});
       };
       fill(k, apart);
       fill(memory.kRope, all - apart);
     });
   };
-  // Of each product's columns a CTA has a box of each two.
-  auto loadHalves = [&](Value trip) {
-    Value first = shared.getFirstKey(trip);
-    for (int64_t row = 0; row < shared.plan.getBlockN(); row += partKeys)
-      for (int64_t column = 0; column < shared.facts.valueDim;
-           column += kHalfTileColumns) {
-        Value box = arith::AddIOp::create(b, ownColumns,
-                                          shared.context.i32(column));
-        Value other = arith::AddIOp::create(
-            b, box, shared.context.i32(kHalvedColumns));
-        Value key =
-            arith::AddIOp::create(b, first, shared.context.i32(row));
-        fillSlot(walk, v, kv.values(), tile.at.kvHead, key, {box, other});
-      }
-  };
   auto loadValues = [&](Value trip) {
-    if (hasHalfTiles(shared.facts, shared.plan))
-      return loadHalves(trip);
     Value first = shared.getFirstKey(trip);
     numbers.take(b, [&](Value rows) {
       forSlots(shared, 0, shared.plan.getBlockN(), partKeys, [&](Value row) {
@@ -209,27 +267,26 @@ static void forSlices(WsTmemKernel &shared,
 
 /// Starts the products of the probabilities of half tiles and the values of a
 /// block, which are added to the results if `adds` is true. Each slot has the
-/// values of half of the keys, and half of the columns of a product.
+/// values of some keys, and half of the columns of a product.
 static void multiplyHalves(WsTmemKernel &shared, Pipe &values, Value adds) {
   ImplicitLocOpBuilder &b = shared.b;
   const TensorTile &tile = shared.memory.tiles.front();
-  auto halves = cast<BufferType>(tile.probabilityHalves.getType());
-  auto half = BufferType::get(b.getContext(), halves.getShape().drop_front(),
-                              halves.getElementType(), halves.getLayout(),
-                              halves.getSpace());
-  for (int64_t i = 0; i < 2; ++i) {
-    Value some = SlotOp::create(b, half, tile.probabilityHalves,
-                                shared.context.i32(i),
-                                /*distance=*/IntegerAttr());
+  auto parts = cast<BufferType>(tile.probabilityParts.getType());
+  auto type = BufferType::get(b.getContext(), parts.getSlotShape(),
+                              parts.getElementType(), parts.getLayout(),
+                              parts.getSpace());
+  for (int64_t i = 0, e = parts.getNumSlots(); i < e; ++i) {
+    Value some =
+        SlotOp::create(b, type, tile.probabilityParts, shared.context.i32(i),
+                       /*distance=*/IntegerAttr());
     for (int64_t column = 0; column < shared.facts.valueDim;
          column += kHalfTileColumns) {
       Slot slot = values.take();
       Value results = sliceTensor(b, tile.results, column, kHalfTileColumns);
-      Tcgen05MmaOp::create(b, some, shared.memory.v.at(slot), results,
-                           i == 0 ? adds
-                                  : arith::ConstantIntOp::create(b, 1, 1),
-                           /*depth=*/IntegerAttr(), /*first=*/IntegerAttr(),
-                           /*pair=*/true);
+      Tcgen05MmaOp::create(
+          b, some, shared.memory.v.at(slot), results,
+          i == 0 ? adds : arith::ConstantIntOp::create(b, 1, 1).getResult(),
+          /*depth=*/IntegerAttr(), /*first=*/IntegerAttr(), /*pair=*/true);
       slot.release();
     }
   }
@@ -283,10 +340,10 @@ void attn::multiplySlices(WsTmemKernel &shared) {
       slot = scores.acquire(part);
       if (part.first == 0)
         sum = results.take();
-      if (tile.probabilityHalves) {
-        multiplyHalves(shared, kv.values(),
-                       arith::CmpIOp::create(b, arith::CmpIPredicate::ne, trip,
-                                             zero));
+      if (tile.probabilityParts) {
+        multiplyHalves(
+            shared, kv.values(),
+            arith::CmpIOp::create(b, arith::CmpIPredicate::ne, trip, zero));
         continue;
       }
       for (int64_t row = part.first; row < part.first + part.count;

@@ -30,9 +30,9 @@ static StringRef getName() { return WsTmemPlanAttr::getSyntax().schedule; }
 static constexpr int64_t kMostTmemColumns = 640;
 
 int64_t attn::getSliceColumns(const ProblemFacts &facts, WsTmemPlanAttr plan) {
-  // As many as half of the columns of a product with values.
+  // As many as fill a slot of values.
   if (hasHalfTiles(facts, plan))
-    return kHalfTileColumns / 2;
+    return kHalfTileKeys * kHalfTileColumns / plan.getBlockN();
   return hasOneTile(plan)
              ? kTensorSliceBytes * 8 / facts.elementType.getIntOrFloatBitWidth()
              : getKeyColumns(facts);
@@ -56,7 +56,7 @@ int64_t attn::getPartKeys(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   if (!hasOneTile(plan))
     return plan.getBlockN();
   if (hasHalfTiles(facts, plan))
-    return getOwnKeys(plan);
+    return kHalfTileKeys;
   // As many as fill a slot of keys.
   if (hasWideHeads(facts, plan))
     return plan.getBlockN() * getSliceColumns(facts, plan) /
@@ -169,7 +169,8 @@ int64_t attn::getProbabilityColumns(const ProblemFacts &facts,
 
 int64_t attn::getFrontKeys(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   // With the policy optimistic all probabilities come before one vote.
-  if (!plan.getPParts() || hasHalfTiles(facts, plan) || plan.getSoftmax() == SoftmaxPolicy::Optimistic)
+  if (!plan.getPParts() || hasHalfTiles(facts, plan) ||
+      plan.getSoftmax() == SoftmaxPolicy::Optimistic)
     return 0;
   // In whole slots of values.
   if (hasOneTile(plan))
@@ -355,16 +356,14 @@ static llvm::Error checkPair(const ProblemFacts &facts, WsTmemPlanAttr plan,
 static llvm::Error checkHalfTiles(const ProblemFacts &facts,
                                   WsTmemPlanAttr plan) {
   auto refuse = [&](const llvm::Twine &what) {
-    return makeUnsupported(
-        getName(), "pair with a head dimension of " + Twine(facts.headDim) +
-                       " and " + what);
+    return makeUnsupported(getName(), "pair with a head dimension of " +
+                                          Twine(facts.headDim) + " and " +
+                                          what);
   };
-  if (plan.getValueCtas() != 1)
-    return refuse("value_ctas = " + Twine(plan.getValueCtas()) +
-                  ", expected 1");
-  if (plan.getBlockN() != kHalvedColumns)
+  if (plan.getBlockN() != kHalvedColumns &&
+      plan.getBlockN() != 2 * kHalvedColumns)
     return refuse("block_n = " + Twine(plan.getBlockN()) + ", expected " +
-                  Twine(kHalvedColumns));
+                  Twine(kHalvedColumns) + " or " + Twine(2 * kHalvedColumns));
   if (facts.valueDim % kHalfTileColumns != 0)
     return refuse("a value dimension of " + Twine(facts.valueDim) +
                   ", expected a multiple of " + Twine(kHalfTileColumns));
@@ -397,6 +396,12 @@ static llvm::Error checkWide(const ProblemFacts &facts, WsTmemPlanAttr plan) {
                                  facts.headDim));
   if (hasHalfTiles(facts, plan))
     return checkHalfTiles(facts, plan);
+  if (plan.getBlockN() > kHalvedColumns)
+    return makeUnsupported(
+        getName(),
+        llvm::formatv("block_n = {0} with a head dimension of {1}, expected up "
+                      "to {2}",
+                      plan.getBlockN(), facts.headDim, kHalvedColumns));
   int64_t slice = getSliceColumns(facts, plan);
   if ((facts.qRope || facts.kRope) && facts.valueDim % slice != 0)
     return makeUnsupported(

@@ -256,15 +256,11 @@ ClusterTile Softmax::getBlocks() {
   // walk's: that they are the same would not follow from how they are cut.
   if (!plan.getOwnBlocks() && !bounds.lower && !bounds.upper &&
       !shared.facts.hasKeyRange()) {
-    bounds = emitBlockBounds(shared.context, shared.tile.getBoundedTiles(),
-                             shared.tile.row, shared.tile.blockM,
-                             plan.getBlockN());
-    if (shared.tile.at.split) {
-      bounds.fullEnd = clamp(bounds.fullEnd, blocks.begin, blocks.end);
-      bounds.begin = bounds.fullBegin = blocks.begin;
-      bounds.end = blocks.end;
-    }
-    return blocks;
+    bounds =
+        emitBlockBounds(shared.context, shared.tile.getBoundedTiles(),
+                        shared.tile.row, shared.tile.blockM, plan.getBlockN());
+    if (!shared.tile.at.split)
+      return blocks;
   }
   bounds.begin = blocks.begin;
   bounds.end = blocks.end;
@@ -458,8 +454,8 @@ Value Softmax::cut(Value p, const KeyPart &columns) {
 
 void Softmax::storeProbabilities(Value p, const Slot &slot,
                                  const KeyPart &columns) {
-  if (tile.probabilityHalves) {
-    LocalStoreOp::create(b, p, tile.probabilities);
+  if (tile.probabilityParts) {
+    LocalStoreOp::create(b, p, tile.getProbabilities(b, slot));
     return;
   }
   TmemStoreOp::create(b, p,

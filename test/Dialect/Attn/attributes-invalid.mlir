@@ -288,7 +288,7 @@ func.func private @mla_ctas() attributes {p = #attn.mla<ctas_per_sm = 0>}
 
 // -----
 
-// expected-error @below {{expected block_n to be a multiple of 16 up to 128, got 8}}
+// expected-error @below {{expected block_n to be a multiple of 16 up to 128, or 256 with pair and tiles = 1, got 8}}
 func.func private @tmem_keys() attributes {p = #attn.ws_tmem<block_n = 8>}
 
 // -----

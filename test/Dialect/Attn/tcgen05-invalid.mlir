@@ -215,11 +215,37 @@ func.func @pair_columns(%a: !a, %b: !b, %d: !d, %more: i1) {
 // -----
 
 !a = !attn.buffer<64x64xf16, #attn.auto, shared>
-!b = !attn.buffer<64x32xf16, #attn.auto, shared>
-!d = !attn.buffer<64x64xf32, #attn.tmem<m = 64>, tmem>
+!b = !attn.buffer<64x64xf16, #attn.auto, shared>
+!d = !attn.buffer<64x128xf32, #attn.tmem<m = 64>, tmem>
 func.func @pair_rows(%a: !a, %b: !b, %d: !d, %more: i1) {
   attn.elect {
-    // expected-error @below {{expected 128 rows in each CTA of a pair, got 64}}
+    // expected-error @below {{expected an accumulator in halves for 64 rows in each CTA of a pair, got '!attn.buffer<64x128xf32, #attn.tmem<m = 64>, tmem>'}}
+    attn.tcgen05.mma %a, %b, %d accumulate %more {pair} : !a, !b, !d
+  }
+  return
+}
+
+// -----
+
+!a = !attn.buffer<64x64xf16, #attn.auto, shared>
+!b = !attn.buffer<64x128xf16, #attn.auto, shared>
+!d = !attn.buffer<64x128xf32, #attn.tmem<m = 64, halves = true>, tmem>
+func.func @halves_of_one(%a: !a, %b: !b, %d: !d, %more: i1) {
+  attn.elect {
+    // expected-error @below {{expected an accumulator without halves but for 64 rows in each CTA of a pair, got '!attn.buffer<64x128xf32, #attn.tmem<m = 64, halves = true>, tmem>'}}
+    attn.tcgen05.mma %a, %b, %d accumulate %more : !a, !b, !d
+  }
+  return
+}
+
+// -----
+
+!a = !attn.buffer<64x64xf16, #attn.tmem<m = 64>, tmem>
+!b = !attn.buffer<64x64xf16, #attn.auto, shared>
+!d = !attn.buffer<64x128xf32, #attn.tmem<m = 64, halves = true>, tmem>
+func.func @halves_of_tensor(%a: !a, %b: !b, %d: !d, %more: i1) {
+  attn.elect {
+    // expected-error @below {{expected 'a' in shared memory for 64 rows in each CTA of a pair, got '!attn.buffer<64x64xf16, #attn.tmem<m = 64>, tmem>'}}
     attn.tcgen05.mma %a, %b, %d accumulate %more {pair} : !a, !b, !d
   }
   return

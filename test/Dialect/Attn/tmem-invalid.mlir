@@ -25,8 +25,51 @@ func.func private @tensor(!attn.buffer<128x64xf32, #attn.rows, tmem>)
 
 // -----
 
-// expected-error @below {{expected warps = [4, 1], which reach all lanes of tensor memory, got [8, 1]}}
+// expected-error @below {{expected warps = [4, 1] or [2, 2], which reach all lanes of tensor memory, got [8, 1]}}
 func.func private @warps(tensor<128x64xf32, #attn.tmem_regs<shape_32x32b, warps = [8, 1]>>)
+
+// -----
+
+// expected-error @below {{expected shape_32x32b with warps = [2, 2], got shape_16x256b}}
+func.func private @halved_shape(tensor<64x128xf32, #attn.tmem_regs<shape_16x256b, warps = [2, 2]>>)
+
+// -----
+
+// expected-error @below {{expected 64 rows in halves, got 128}}
+func.func private @halved_rows(tensor<128x128xf32, #attn.tmem_regs<shape_32x32b, warps = [2, 2]>>)
+
+// -----
+
+// expected-error @below {{expected n to be a positive multiple of 128, got 64}}
+func.func private @halved_columns(tensor<64x64xf32, #attn.tmem_regs<shape_32x32b, warps = [2, 2]>>)
+
+// -----
+
+// expected-error @below {{expected 2 columns, one for each owner of a row, got 1}}
+func.func private @halved_owners(tensor<64x1xf32, #attn.partial<parent = #attn.tmem_regs<shape_32x32b, warps = [2, 2]>>>)
+
+// -----
+
+// expected-error @below {{expected m = 64 with halves, got 128}}
+func.func private @halves(!attn.buffer<128x128xf32, #attn.tmem<m = 128, halves = true>, tmem>)
+
+// -----
+
+// expected-error @below {{expected elements of 32 bits in halves, got 16}}
+func.func private @halves16(!attn.buffer<64x128xf16, #attn.tmem<m = 64, halves = true>, tmem>)
+
+// -----
+
+// expected-error @below {{expected a multiple of 128 columns in halves, got 192}}
+func.func private @half_columns(!attn.buffer<64x192xf32, #attn.tmem<m = 64, halves = true>, tmem>)
+
+// -----
+
+func.func @halved_slice(%s: !attn.buffer<64x256xf32, #attn.tmem<m = 64, halves = true>, tmem>) {
+  // expected-error @below {{expected a view of a buffer in halves that starts at a multiple of 128 columns, got 64}}
+  %c = attn.tmem.slice %s {column = 64} : !attn.buffer<64x256xf32, #attn.tmem<m = 64, halves = true>, tmem> -> !attn.buffer<64x128xf32, #attn.tmem<m = 64, halves = true>, tmem>
+  return
+}
 
 // -----
 

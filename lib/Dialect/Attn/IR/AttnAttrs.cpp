@@ -170,7 +170,8 @@ FailureOr<TmemShape> attn::parseTmemShape(AsmParser &parser) {
   return failure();
 }
 
-/// Whether two warps have the rows' first halves of columns, and two the others.
+/// Whether two warps have the rows' first halves of columns, and two the
+/// others.
 static bool hasHalves(TmemRegsLayoutAttr layout) {
   return layout.getWarps()[1] != 1;
 }
@@ -282,8 +283,7 @@ SliceLayoutAttr::toTileLayout(ArrayRef<int64_t> shape, unsigned) const {
     return makeError("expected a tile of rank 1 for #attn.slice, got rank " +
                      Twine(shape.size()));
   if (auto regs = dyn_cast<TmemRegsLayoutAttr>(getParent())) {
-    auto parent = getDim() == 1
-                      ? getLeastTile(regs, shape[0])
+    auto parent = getDim() == 1 ? getLeastTile(regs, shape[0])
                   : hasHalves(regs)
                       ? tmemHalfRegisters(shape[0])
                       : tmemRegisters(regs.getShape(), kTmemLanes, shape[0]);

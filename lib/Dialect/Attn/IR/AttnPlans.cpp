@@ -162,9 +162,11 @@ static LogicalResult verifyOneTile(EmitErrorFn emitError,
 
 LogicalResult WsTmemPlanAttr::verify(EmitErrorFn emitError,
                                      const Parameters &p) {
-  if (p.blockN < 16 || p.blockN > 128 || p.blockN % 16 != 0)
+  // Two threads have the scores of a row where products have 64 rows.
+  bool mayBeLong = p.pair && p.tiles == 1 && p.blockN == 256;
+  if (!mayBeLong && (p.blockN < 16 || p.blockN > 128 || p.blockN % 16 != 0))
     return emitError() << "expected block_n to be a multiple of 16 up to 128, "
-                          "got "
+                          "or 256 with pair and tiles = 1, got "
                        << p.blockN;
   if (p.tiles != 1 && p.tiles != 2)
     return emitError() << "expected tiles to be 1 or 2, got " << p.tiles;

@@ -11,8 +11,8 @@ static bool canReduce(TmemLoadOp load) {
   auto layout = dyn_cast_or_null<TmemRegsLayoutAttr>(type.getLayout());
   int64_t columns = type.getShape().back();
   return !load.getReduce() && layout &&
-         layout.getShape() == TmemShape::S32x32b &&
-         layout.getWarps()[1] == 1 && type.getElementType().isF32() && columns >= 2 && columns <= 128 &&
+         layout.getShape() == TmemShape::S32x32b && layout.getWarps()[1] == 1 &&
+         type.getElementType().isF32() && columns >= 2 && columns <= 128 &&
          llvm::isPowerOf2_64(columns);
 }
 

@@ -40,3 +40,26 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// Two warps have halves of a row: each stores what it has and reads both. The
+// reductions of a kernel pass through one buffer.
+
+#halves = #attn.tmem_regs<shape_32x32b, warps = [2, 2]>
+#rows = #attn.slice<dim = 1, parent = #halves>
+gpu.module @halves {
+  // CHECK-LABEL: gpu.func @halves
+  // CHECK: %[[ROWS:.*]] = attn.alloc {name = "rows"} : !attn.buffer<2x1x64xf32, #attn.rows, shared>
+  // CHECK: %[[OWN:.*]] = attn.reduce max %{{.*}} partial : {{.*}} -> tensor<64x2xf32, #attn.partial<
+  // CHECK: attn.local_store %[[OWN]], %{{.*}} : {{.*}}, !attn.buffer<64x2xf32, #attn.transposed<#attn.rows>, shared>
+  // CHECK: %[[FIRST:.*]] = attn.local_load
+  // CHECK: %[[SECOND:.*]] = attn.local_load
+  // CHECK: arith.maxnumf %[[FIRST]], %[[SECOND]]
+  // CHECK-NOT: attn.alloc
+  // CHECK: attn.local_store
+  // CHECK: arith.addf
+  gpu.func @halves(%t: tensor<64x256xf32, #halves>, %l: tensor<64x2xf32, #attn.partial<parent = #halves>>) kernel attributes {attn.warps = array<i64: 4, 1>} {
+    %m = attn.reduce max %t : tensor<64x256xf32, #halves> -> tensor<64xf32, #rows>
+    %s = attn.reduce add %l : tensor<64x2xf32, #attn.partial<parent = #halves>> -> tensor<64xf32, #rows>
+    gpu.return
+  }
+}

@@ -152,7 +152,9 @@ def Attn_WsTmemPlanAttr : Attn_Plan<Attn_Dialect, "WsTmemPlan", "ws_tmem", "ws_t
       "results leave no columns for another one. Then scores of two blocks have "
       "columns, rows come in slices of 128 bytes and values in parts of 32 keys, a "
       "slot each, and a warpgroup of its own stores results">:$tiles,
-    Attn_PlanInt<128, "Keys of a block, a multiple of 16 up to 128">:$block_n,
+    Attn_PlanInt<128,
+      "Keys of a block, a multiple of 16 up to 128, or 256 in a pair with one "
+      "tile">:$block_n,
     Attn_PlanInt<3,
       "Slots of the ring of keys and values, at least 2; of each of two rings "
       "where rows of keys and values differ in length, or with one tile unless its "
@@ -190,7 +192,9 @@ def Attn_WsTmemPlanAttr : Attn_Plan<Attn_Dialect, "WsTmemPlan", "ws_tmem", "ws_t
     Attn_PlanBool<false,
       "Two CTAs of a cluster multiply together: each has tiles of its own, and of each "
       "block half of the keys for scores and half of the columns of values, so that it "
-      "loads and reads half as many bytes of them">:$pair,
+      "loads and reads half as many bytes of them. With queries of more than 256 "
+      "columns a tile has 64 rows in each, two threads of the softmax have a row, and "
+      "`block_n` is 128 or 256">:$pair,
     Attn_PlanInt<1,
       "CTAs of a cluster that have the same tile and divide the columns of its results, "
       "1 or 2: each computes all scores and probabilities. With 2 `tiles` is 1 and "
