@@ -93,7 +93,7 @@ TEST(PartialResults, ShapesHaveToFit) {
   Floats lse({1, 1, 1, 2}, {0, 0});
   EXPECT_EQ(llvm::toString(mergePartialResults(o.view, lse.view).takeError()),
             "expected partial results o of rank 5 and lse of its first four "
-            "extents");
+            "extents, or with two numbers for each row");
 }
 
 } // namespace

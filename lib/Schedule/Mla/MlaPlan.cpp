@@ -481,14 +481,9 @@ static LogicalResult emit(KernelContext &context, MlaPlanAttr plan) {
 }
 
 static std::string describeSums(const ProblemFacts &facts, MlaPlanAttr plan) {
-  if (plan.getScore() != ScoreWork::Own)
-    return describeCopiedSums(facts, plan);
-  // Tiles have 64 rows of which none knows of others. How many blocks are in
-  // flight, who loads them and who has other rows of them adds up nothing.
-  return llvm::formatv(
-      "{0} keys, scores by a warpgroup of its own{1}, softmax {2}",
-      plan.getBlockN(), plan.getQInRegs() ? " from registers" : "",
-      stringifySoftmaxPolicy(plan.getSoftmax()));
+  // Partitions have fragments of other forms.
+  return plan.getScore() == ScoreWork::Own ? ""
+                                           : describeCopiedSums(facts, plan);
 }
 
 const Schedule &attn::getMlaSchedule() {
