@@ -331,8 +331,11 @@ Error Runner::compare(HarnessReport &report) {
   report.output = std::move(*output);
   if (lse) {
     bool isPartial = o->argument.shape.size() == 5;
-    Expected<Deviation> deviation =
-        compareLSE(isPartial ? viewLSE(*merged) : lse->getView(), *reference);
+    std::vector<double> logs;
+    if (isPartial)
+      logs = listLogs(*merged);
+    Expected<Deviation> deviation = compareLSE(
+        isPartial ? viewLogs(*merged, logs) : lse->getView(), *reference);
     if (!deviation)
       return deviation.takeError();
     report.lse = std::move(*deviation);

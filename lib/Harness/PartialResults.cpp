@@ -12,10 +12,16 @@ using llvm::Expected;
 
 Expected<AttentionResult> sim::mergePartialResults(const TensorView &o,
                                                    const TensorView &lse) {
-  if (o.shape.size() != 5 || lse.shape.size() != 4 ||
-      ArrayRef(o.shape).drop_back() != ArrayRef(lse.shape))
+  // Rows that are not divided have a maximum and a sum in the place of an LSE.
+  bool areStates = lse.shape.size() == 5 && lse.shape.back() == 2;
+  if (o.shape.size() != 5 || lse.shape.size() != (areStates ? 5 : 4) ||
+      ArrayRef(o.shape).drop_back() != ArrayRef(lse.shape).take_front(4))
     return createStringError("expected partial results o of rank 5 and lse of "
-                             "its first four extents");
+                             "its first four extents, or with two numbers for "
+                             "each row");
+  auto getLog = [&](int64_t s, int64_t b, int64_t h, int64_t i) {
+    return areStates ? lse.get({s, b, h, i, 0}) : lse.get({s, b, h, i});
+  };
   AttentionResult result;
   result.shape.assign(o.shape.begin() + 1, o.shape.end());
   int64_t splits = o.shape[0], columns = o.shape[4];
@@ -25,7 +31,7 @@ Expected<AttentionResult> sim::mergePartialResults(const TensorView &o,
         double most = -INFINITY, sum = 0;
         int64_t infinite = 0;
         for (int64_t s = 0; s < splits; ++s) {
-          double each = lse.get({s, b, h, i});
+          double each = getLog(s, b, h, i);
           most = std::isnan(each) ? each : std::max(most, each);
           infinite += each == INFINITY;
         }
@@ -34,17 +40,20 @@ Expected<AttentionResult> sim::mergePartialResults(const TensorView &o,
           most = NAN;
         std::vector<double> row(columns, 0.0);
         for (int64_t s = 0; s < splits; ++s) {
-          double each = lse.get({s, b, h, i});
+          double each = getLog(s, b, h, i);
           if (each == -INFINITY)
             continue;
           double weight = each == most ? 1 : std::exp(each - most);
-          sum += weight;
+          sum += areStates ? weight * lse.get({s, b, h, i, 1}) : weight;
           for (int64_t c = 0; c < columns; ++c)
             row[c] += weight * o.get({s, b, h, i, c});
         }
         for (double value : row)
-          result.o.push_back(sum == 0 ? 0 : value / sum);
-        result.lse.push_back(sum == 0 ? most : most + std::log(sum));
+          result.o.push_back(areStates || sum == 0 ? value : value / sum);
+        result.lse.push_back(areStates || sum == 0 ? most
+                                                   : most + std::log(sum));
+        if (areStates)
+          result.sums.push_back(sum);
         result.defined.push_back(1);
       }
   return std::move(result);
@@ -65,6 +74,19 @@ TensorView sim::viewOutput(const AttentionResult &result) {
   return viewDoubles(result.shape, result.o);
 }
 
-TensorView sim::viewLSE(const AttentionResult &result) {
-  return viewDoubles(ArrayRef(result.shape).drop_back(), result.lse);
+std::vector<double> sim::listLogs(const AttentionResult &result) {
+  if (result.sums.empty())
+    return result.lse;
+  std::vector<double> logs;
+  for (auto [maximum, sum] : llvm::zip_equal(result.lse, result.sums))
+    logs.insert(logs.end(), {maximum, sum});
+  return logs;
+}
+
+TensorView sim::viewLogs(const AttentionResult &result,
+                         const std::vector<double> &logs) {
+  llvm::SmallVector<int64_t> shape(ArrayRef(result.shape).drop_back());
+  if (!result.sums.empty())
+    shape.push_back(2);
+  return viewDoubles(shape, logs);
 }

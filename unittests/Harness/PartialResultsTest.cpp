@@ -39,7 +39,24 @@ TEST(PartialResults, AreWeightedByTheirSums) {
   EXPECT_NEAR(merged->lse[0], std::log(4.0), 1e-6);
   EXPECT_EQ(merged->lse[1], 2);
   EXPECT_EQ(viewOutput(*merged).get({0, 0, 1, 1}), 8);
-  EXPECT_EQ(viewLSE(*merged).get({0, 0, 1}), 2);
+  EXPECT_EQ(viewLogs(*merged, listLogs(*merged)).shape.size(), 3u);
+}
+
+TEST(PartialResults, RowsThatAreNotDividedStaySo) {
+  // Two rows of one column; the second row has keys in the second run only.
+  Floats o({2, 1, 1, 2, 1}, {3, NAN, 5, 7});
+  Floats states({2, 1, 1, 2, 2}, {0, 4, -INFINITY, 0, std::log(2.0f), 6, 1, 2});
+  llvm::Expected<AttentionResult> merged =
+      mergePartialResults(o.view, states.view);
+  ASSERT_TRUE(bool(merged)) << llvm::toString(merged.takeError());
+  EXPECT_NEAR(merged->o[0], 3 / 2.0 + 5, 1e-6);
+  EXPECT_EQ(merged->o[1], 7);
+  std::vector<double> logs = listLogs(*merged);
+  TensorView view = viewLogs(*merged, logs);
+  EXPECT_NEAR(view.get({0, 0, 0, 0}), std::log(2.0), 1e-6);
+  EXPECT_NEAR(view.get({0, 0, 0, 1}), 4 / 2.0 + 6, 1e-6);
+  EXPECT_EQ(view.get({0, 0, 1, 0}), 1);
+  EXPECT_EQ(view.get({0, 0, 1, 1}), 2);
 }
 
 TEST(PartialResults, RowsWithoutKeysAreZero) {
@@ -76,7 +93,7 @@ TEST(PartialResults, ShapesHaveToFit) {
   Floats lse({1, 1, 1, 2}, {0, 0});
   EXPECT_EQ(llvm::toString(mergePartialResults(o.view, lse.view).takeError()),
             "expected partial results o of rank 5 and lse of its first four "
-            "extents");
+            "extents, or with two numbers for each row");
 }
 
 } // namespace

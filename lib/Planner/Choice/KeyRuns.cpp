@@ -16,11 +16,12 @@ struct PartialResults {
 } // namespace
 
 /// Allocates what o and lse become for each run, with one more dimension in
-/// front: o of `columns` of type `partials`, f32 if that is null, lse and
-/// scales f32, these for all columns of a row in common.
+/// front: o of `columns` of type `partials`, f32 if that is null, lse, of two
+/// numbers for a row with `rowState`, and scales f32, these for all columns of
+/// a row in common.
 static PartialResults allocatePartials(OpBuilder &builder, Location loc,
                                        Value o, int64_t columns, int64_t splits,
-                                       Type partials) {
+                                       Type partials, bool rowState) {
   SmallVector<int64_t> shape = {splits};
   llvm::append_range(shape, cast<MemRefType>(o.getType()).getShape());
   // A column of o may be two results.
@@ -37,7 +38,10 @@ static PartialResults allocatePartials(OpBuilder &builder, Location loc,
   };
   PartialResults all;
   all.o = allocate(shape, partials ? partials : f32);
-  all.lse = allocate(ArrayRef(shape).drop_back(), f32);
+  SmallVector<int64_t> logs(ArrayRef(shape).drop_back());
+  if (rowState)
+    logs.push_back(2);
+  all.lse = allocate(logs, f32);
   if (CombineOp::hasPartialScales(all.o.getType())) {
     shape.back() = 1;
     all.scales = allocate(shape, f32);
@@ -48,8 +52,9 @@ static PartialResults allocatePartials(OpBuilder &builder, Location loc,
 CombineOp attn::splitKeys(AttentionOp op, int64_t splits, Type partials) {
   OpBuilder builder(op);
   Value o = op.getO(), lse = op.getLse();
-  PartialResults own = allocatePartials(builder, op.getLoc(), o,
-                                        op.getValueDim(), splits, partials);
+  PartialResults own =
+      allocatePartials(builder, op.getLoc(), o, op.getValueDim(), splits,
+                       partials, op.getRowState());
   op.getOMutable().assign(own.o);
   op.getLseMutable().assign(own.lse);
   op.setKvSplitsAttr(builder.getI64IntegerAttr(splits));

@@ -54,7 +54,7 @@ bool attn::maySplitKeys(const ProblemFacts &facts) {
   // A batch without sequences has nothing to cut.
   return isKnown && (facts.isServed() || facts.queries <= kMostCut) &&
          facts.batch > 0 && facts.kvSplits == 0 && !facts.cuSeqlensQ &&
-         !facts.hasBlockLists() && !facts.rowState && mayMergeScales(facts);
+         !facts.hasBlockLists() && mayMergeScales(facts);
 }
 
 //===----------------------------------------------------------------------===//
@@ -103,12 +103,47 @@ static DealtRuns countDealt(const UnevenBatch &batch, int64_t tiles,
   return most < 2 ? DealtRuns() : DealtRuns{total, most};
 }
 
+/// True if somebody has said that lengths will differ, and how.
+static bool expectsUneven(const UnevenBatch &batch) {
+  return batch.sequences > 1 && !batch.expected.empty() &&
+         !llvm::all_equal(batch.expected);
+}
+
+/// The plan of a number of runs where lengths are known to differ: the fastest
+/// one with these.
+static SplitCandidate pickExpected(const PlanCandidates &plans,
+                                   const PlanEstimate &whole, int64_t splits,
+                                   const UnevenBatch &batch,
+                                   const TargetRow &target) {
+  // Plans come by what they take where all lengths are the mean.
+  constexpr int64_t kMostPlans = 48;
+  SplitCandidate best;
+  double merge = estimateMerge(splits), least = 0;
+  for (const PlanCandidate &each :
+       ArrayRef(plans.plans).take_front(kMostPlans)) {
+    if (each.spills)
+      break;
+    double uneven =
+        merge + estimateUneven(whole, each.estimate, splits, batch, target);
+    double time = each.estimate.margin * uneven;
+    if (best.candidate.plan && time >= kBetterPlan * least)
+      continue;
+    least = time;
+    best = {splits,
+            /*dealtRuns=*/0, each, merge, merge + each.estimate.microseconds,
+            uneven};
+  }
+  return best;
+}
+
 /// The plan of a number of runs: the fastest one, and among those that are as
 /// fast the one that takes lengths that differ best.
 static SplitCandidate pickPlan(const PlanCandidates &plans,
                                const PlanEstimate &whole, int64_t splits,
                                const UnevenBatch &batch,
                                const TargetRow &target, DealtRuns dealt = {}) {
+  if (expectsUneven(batch) && !dealt.total)
+    return pickExpected(plans, whole, splits, batch, target);
   SplitCandidate best;
   double fastest = plans.plans.front().estimate.microseconds;
   for (const PlanCandidate &each : plans.plans) {
@@ -168,10 +203,26 @@ static bool fillsSMs(const SplitCandidate &each, const TargetRow &target) {
   return 10 * estimate.tiles >= 9 * int64_t(target.smCount) * estimate.ctaTiles;
 }
 
+/// The number of runs to take where lengths are known to differ. One run needs
+/// no second kernel.
+static size_t pickExpected(ArrayRef<SplitCandidate> all) {
+  double best = all.front().unevenMicroseconds;
+  for (const SplitCandidate &each : all)
+    best = std::min(best, each.unevenMicroseconds);
+  const auto *found = llvm::find_if(all, [&](const SplitCandidate &each) {
+    return each.unevenMicroseconds <=
+           best * (each.splits == 1 ? 1 / kWorthwhile : kSameUneven);
+  });
+  return found - all.begin();
+}
+
 /// The number of runs to take. One sequence has whatever length it has; of
 /// several the lengths may differ.
-static size_t pickSplits(ArrayRef<SplitCandidate> all, bool hasSeveral,
+static size_t pickSplits(ArrayRef<SplitCandidate> all, const UnevenBatch &batch,
                          const TargetRow &target) {
+  bool hasSeveral = batch.sequences > 1;
+  if (expectsUneven(batch))
+    return pickExpected(all);
   double fastest = all.front().evenMicroseconds;
   for (const SplitCandidate &each : all)
     fastest = std::min(fastest, each.evenMicroseconds);
@@ -206,15 +257,17 @@ static int64_t getCtaHeads(PlanAttrInterface plan) {
 }
 
 /// Adds what deals runs by the lengths of sequences, and takes it where it is
-/// better than what was picked.
+/// better than what was picked. Even lengths count where none are expected.
 static void offer(SplitCandidate picked, PlanCandidates plans,
-                  SplitChoice &choice, std::vector<PlanCandidates> &offered) {
+                  const UnevenBatch &batch, SplitChoice &choice,
+                  std::vector<PlanCandidates> &offered) {
   const SplitCandidate &best = choice.getBest();
   // Equal runs are the fastest ones of even lengths, too, within the error of
   // estimates, and gain far more where lengths differ.
   double loss = picked.areEqual ? 1 / kWorthwhile : double(kEvenLoss);
   bool isBetter = picked.unevenMicroseconds < best.unevenMicroseconds &&
-                  picked.evenMicroseconds <= loss * best.evenMicroseconds;
+                  (expectsUneven(batch) ||
+                   picked.evenMicroseconds <= loss * best.evenMicroseconds);
   choice.candidates.push_back(std::move(picked));
   offered.push_back(std::move(plans));
   if (isBetter)
@@ -247,7 +300,7 @@ static LogicalResult considerDealt(AttentionOp op, const PlanEstimate &whole,
     picked = pickPlan(plans, whole, dealt.most, batch, target, dealt);
   joinKeys(op, combine);
   if (picked.candidate.plan)
-    offer(std::move(picked), std::move(plans), choice, offered);
+    offer(std::move(picked), std::move(plans), batch, choice, offered);
   return success();
 }
 
@@ -351,7 +404,7 @@ FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
     if (failed(split))
       return failure();
   }
-  choice.best = pickSplits(choice.candidates, hasSeveral, target);
+  choice.best = pickSplits(choice.candidates, batch, target);
   if (hasSeveral)
     if (failed(considerDealt(op, one, batch, facts.queries, target, schedules,
                              parameters, choice, offered)))
@@ -362,7 +415,8 @@ FailureOr<SplitChoice> attn::chooseSplits(AttentionOp op,
     if (failed(found))
       return failure();
     for (EqualRunsPlans &each : *found)
-      offer(std::move(each.picked), std::move(each.plans), choice, offered);
+      offer(std::move(each.picked), std::move(each.plans), batch, choice,
+            offered);
   }
   choice.plans = std::move(offered[choice.best]);
   SmallVector<PlanCandidate> &plans = choice.plans.plans;

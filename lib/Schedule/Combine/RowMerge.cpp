@@ -4,6 +4,12 @@
 //   for s: w = exp(lse[s] - m);  sum += w;  acc += w * partial_o[s]
 //   o = acc / sum;  lse = m + log(sum)
 //
+// Rows that are not divided have a maximum m[s] and a sum z[s] each, and so has
+// what they give:
+//
+//   m = max over s of m[s]
+//   for s: w = exp(m[s] - m);  sum += w * z[s];  acc += w * partial_o[s]
+//
 // What infinities and NaN give stands in docs/spec.md ("Infinite and NaN
 // logits"): exp(inf - inf) is 1 above, which maxima that are no larger than
 // finite numbers make it.
@@ -20,6 +26,7 @@
 
 #include "RowMerge.h"
 #include "RowResults.h"
+#include "RowWeights.h"
 #include "attn/Problem/ScaleTiles.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
 #include "attn/Schedule/Kernel/Control.h"
@@ -38,7 +45,8 @@ namespace {
 
 /// The sums of a row over its runs.
 struct RowSums {
-  /// The sum of weights, and the weighted sums of the thread's columns.
+  /// The sum of weights, or of weighted sums, and the weighted sums of the
+  /// thread's columns.
   Var weights;
   Vars columns;
 };
@@ -77,14 +85,6 @@ private:
   /// Returns the largest of all lanes, by `combine`.
   Value reduceLanes(Value own, llvm::function_ref<Value(Value, Value)> combine);
   Value getLane();
-  /// Returns `lse` where that is finite or NaN; the largest finite number for
-  /// +inf.
-  Value makeFinite(Value lse);
-  /// Returns what is subtracted from the lse of a row whose largest one is `m`.
-  Value makeShift(Value m);
-  Value makeWeight(Value lse, Value shift);
-  /// Returns i1 whether there is a partial result: its lse is not -inf.
-  Value hasRun(Value lse);
   RowSums makeNoSums();
   /// Adds the columns `values` of one more run if it `isThere`; `unit` is null
   /// without scales.
@@ -128,13 +128,14 @@ private:
   }
   SmallVector<Value> loadColumns(Value split);
   void storeColumns(ArrayRef<Value> values, Value offset);
-  /// Stores results of 8 bits, or of 4.
-  void storeNarrow(ArrayRef<Value> values, Value offset);
   /// Divides columns by the scale of their group, which is stored.
   void scaleColumns(SmallVector<Value> &values);
-  /// Stores LSE in the thread that has the first column.
+  /// Adds one more run to the sum of weights if it `isThere`.
+  void addWeight(RowSums &sums, Value split, Value weight, Value isThere);
+  /// Stores LSE, or maximum and sum, in the thread that has the first column.
   void storeLse(Value weights, Value largest);
-  Value call(StringRef intrinsic, Value operand);
+  /// Returns what columns are multiplied by, given the sum of weights.
+  Value makeInverse(Value weights);
   Value f32(double value) {
     return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
   }
@@ -161,12 +162,6 @@ private:
 };
 
 } // namespace
-
-Value RowMerger::call(StringRef intrinsic, Value operand) {
-  return LLVM::CallIntrinsicOp::create(
-             b, b.getF32Type(), b.getStringAttr(intrinsic), ValueRange{operand})
-      .getResults();
-}
 
 Value RowMerger::getOffset(StringRef name, unsigned first, bool hasColumns) {
   auto wide = [&](Value value) -> Value {
@@ -245,27 +240,10 @@ SmallVector<Value> RowMerger::loadColumns(Value split) {
   return values;
 }
 
-void RowMerger::storeNarrow(ArrayRef<Value> values, Value offset) {
-  SmallVector<Value> pairs = narrowResults(frame, facts, values);
-  Value address = getAddress("o", offset);
-  if (columns == 1) {
-    Value byte = arith::TruncIOp::create(b, b.getI8Type(), pairs.front());
-    LLVM::StoreOp::create(b, byte, address, 1);
-    return;
-  }
-  Value whole = LLVM::UndefOp::create(
-      b, VectorType::get({int64_t(pairs.size())}, pairs.front().getType()));
-  for (auto [place, pair] : llvm::enumerate(pairs))
-    whole = LLVM::InsertElementOp::create(b, whole, pair,
-                                          frame.i32(int64_t(place)));
-  int64_t perByte = facts.hasFloat4Results() ? 2 : 1;
-  LLVM::StoreOp::create(b, whole, address, columns / perByte);
-}
-
 void RowMerger::storeColumns(ArrayRef<Value> values, Value offset) {
   Type type = facts.o.elementType;
   if (type.getIntOrFloatBitWidth() == 8)
-    return storeNarrow(values, offset);
+    return storeNarrow(frame, facts, values, getAddress("o", offset));
   int64_t bytes = type.getIntOrFloatBitWidth() / 8;
   SmallVector<Value> rounded;
   for (Value value : values)
@@ -419,7 +397,7 @@ Value RowMerger::findWarpLargest() {
     Value lse = loadLse(arith::ExtUIOp::create(b, b.getI64Type(), split));
     largest = arith::MaximumFOp::create(b, largest.get(), lse);
     if (facts.areDealt)
-      found = arith::SelectOp::create(b, hasRun(lse), split, found.get());
+      found = arith::SelectOp::create(b, hasRun(b, lse), split, found.get());
   });
   if (facts.areDealt) {
     Value most = reduceLanes(found, [&](Value x, Value y) -> Value {
@@ -435,29 +413,6 @@ Value RowMerger::findWarpLargest() {
 //===----------------------------------------------------------------------===//
 // Sums
 //===----------------------------------------------------------------------===//
-
-Value RowMerger::makeFinite(Value lse) {
-  return arith::MinimumFOp::create(b, lse,
-                                   f32(std::numeric_limits<float>::max()));
-}
-
-Value RowMerger::makeShift(Value m) {
-  // A row without any key has nothing to subtract.
-  Value isEmpty =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, m, f32(-kInfinity));
-  return arith::SelectOp::create(b, isEmpty, f32(0), makeFinite(m));
-}
-
-Value RowMerger::makeWeight(Value lse, Value shift) {
-  Value difference = arith::SubFOp::create(b, makeFinite(lse), shift);
-  return call("llvm.nvvm.ex2.approx.ftz.f32",
-              arith::MulFOp::create(b, difference, f32(llvm::numbers::log2e)));
-}
-
-Value RowMerger::hasRun(Value lse) {
-  return arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, lse,
-                               f32(-kInfinity));
-}
 
 RowSums RowMerger::makeNoSums() {
   Value zero = f32(0);
@@ -477,16 +432,30 @@ void RowMerger::addColumns(RowSums &sums, Value weight, Value isThere,
   sums.columns = next;
 }
 
+void RowMerger::addWeight(RowSums &sums, Value split, Value weight,
+                          Value isThere) {
+  if (!facts.rowState) {
+    sums.weights = arith::AddFOp::create(b, sums.weights.get(), weight);
+    return;
+  }
+  Value offset =
+      arith::AddIOp::create(b, lseOffset, frame.getStride("partial_lse", 4));
+  Value own = loadRow("partial_lse", offset, split);
+  // What is not there may be anything.
+  own = arith::SelectOp::create(b, isThere, own, f32(0));
+  sums.weights = math::FmaOp::create(b, weight, own, sums.weights.get());
+}
+
 RowSums RowMerger::sumRuns(Value &largest) {
   largest = findLargest();
-  Value shift = makeShift(largest);
+  Value shift = makeShift(b, largest);
   RowSums sums = makeNoSums();
   forEachSplit([&](Value split, Value counts) {
     Value lse = loadLse(split);
     if (counts)
       lse = arith::SelectOp::create(b, counts, lse, f32(-kInfinity));
-    Value weight = makeWeight(lse, shift), isThere = hasRun(lse), unit;
-    sums.weights = arith::AddFOp::create(b, sums.weights.get(), weight);
+    Value weight = makeWeight(b, lse, shift), isThere = hasRun(b, lse), unit;
+    addWeight(sums, split, weight, isThere);
     if (facts.partialScales)
       unit = loadUnit(split);
     addColumns(sums, weight, isThere, unit, loadColumns(split));
@@ -517,13 +486,13 @@ RowSums RowMerger::sumRunsByLanes(Value &largest) {
   for (Value lse : lses)
     own = own ? larger(own, lse) : lse;
   largest = reduceLanes(own, larger);
-  Value shift = makeShift(largest);
+  Value shift = makeShift(b, largest);
   // A weight of -0 says that a run is not there, so that lanes give each other
   // one number for both.
   SmallVector<Value> weights;
   for (Value lse : lses)
     weights.push_back(arith::SelectOp::create(
-        b, hasRun(lse), makeWeight(lse, shift), f32(-0.0)));
+        b, hasRun(b, lse), makeWeight(b, lse, shift), f32(-0.0)));
   RowSums sums = makeNoSums();
   for (int32_t split = 0; split < facts.splits; ++split) {
     auto ofLane = [&](ArrayRef<Value> each) -> Value {
@@ -552,12 +521,27 @@ void RowMerger::storeLse(Value weights, Value largest) {
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, place.column,
                             integer(place.column.getType(), 0));
   control.ifThen(isFirst, [&] {
-    // log2 0 = -inf, so a row without keys gets -inf.
-    Value log = call("llvm.nvvm.lg2.approx.ftz.f", weights);
-    Value lse = math::FmaOp::create(b, log, f32(llvm::numbers::ln2), largest);
     Value offset = getOffset("lse", 0, /*hasColumns=*/false);
+    if (facts.rowState) {
+      LLVM::StoreOp::create(b, largest, getAddress("lse", offset), 4);
+      offset = arith::AddIOp::create(b, offset, frame.getStride("lse", 3));
+      LLVM::StoreOp::create(b, weights, getAddress("lse", offset), 4);
+      return;
+    }
+    // log2 0 = -inf, so a row without keys gets -inf.
+    Value log = makeLog2(b, weights);
+    Value lse = math::FmaOp::create(b, log, f32(llvm::numbers::ln2), largest);
     LLVM::StoreOp::create(b, lse, getAddress("lse", offset), 4);
   });
+}
+
+Value RowMerger::makeInverse(Value weights) {
+  Value some =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, weights, f32(0));
+  Value divisor = arith::SelectOp::create(b, some, weights, f32(1));
+  // A region that changes results comes before their factor.
+  Value one = f32(facts.usesResults() ? 1 : facts.outScale);
+  return arith::DivFOp::create(b, one, divisor);
 }
 
 Value RowMerger::merge() {
@@ -574,14 +558,13 @@ Value RowMerger::merge() {
                                          f32(kInfinity));
   Value areSeveral = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT,
                                            sums.weights.get(), f32(1));
-  Value weights = arith::SelectOp::create(
-      b, arith::AndIOp::create(b, takesAll, areSeveral),
-      f32(std::numeric_limits<double>::quiet_NaN()), sums.weights.get());
-  Value some =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, weights, f32(0));
-  Value divisor = arith::SelectOp::create(b, some, weights, f32(1));
-  Value inverse = arith::DivFOp::create(
-      b, f32(facts.usesResults() ? 1 : facts.outScale), divisor);
+  Value isUnknown = arith::AndIOp::create(b, takesAll, areSeveral);
+  Value nan = f32(std::numeric_limits<double>::quiet_NaN());
+  Value weights =
+      arith::SelectOp::create(b, isUnknown, nan, sums.weights.get());
+  Value inverse = facts.rowState
+                      ? arith::SelectOp::create(b, isUnknown, nan, f32(1))
+                      : makeInverse(weights);
   SmallVector<Value> results;
   for (Value sum : sums.columns.get())
     results.push_back(arith::MulFOp::create(b, sum, inverse));

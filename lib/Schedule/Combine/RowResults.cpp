@@ -48,9 +48,10 @@ void attn::emitMergedAmax(KernelFrame &frame, Value largest) {
   emitWarpMax(b, largest, lane, frame.getPointer("amax"));
 }
 
-SmallVector<Value> attn::narrowResults(KernelFrame &frame,
-                                       const CombineFacts &facts,
-                                       ArrayRef<Value> values) {
+/// Returns pairs of rounded results, i16 or i8.
+static SmallVector<Value> narrowResults(KernelFrame &frame,
+                                        const CombineFacts &facts,
+                                        ArrayRef<Value> values) {
   SmallVector<Value> pairs;
   for (size_t i = 0; i < values.size(); i += 2) {
     if (facts.hasFloat4Results()) {
@@ -63,6 +64,24 @@ SmallVector<Value> attn::narrowResults(KernelFrame &frame,
         facts.o.elementType, !frame.target.has(Capability::Fp8)));
   }
   return pairs;
+}
+
+void attn::storeNarrow(KernelFrame &frame, const CombineFacts &facts,
+                       ArrayRef<Value> values, Value address) {
+  ImplicitLocOpBuilder &b = frame.b;
+  SmallVector<Value> pairs = narrowResults(frame, facts, values);
+  if (values.size() == 1) {
+    Value byte = arith::TruncIOp::create(b, b.getI8Type(), pairs.front());
+    LLVM::StoreOp::create(b, byte, address, 1);
+    return;
+  }
+  Value whole = LLVM::UndefOp::create(
+      b, VectorType::get({int64_t(pairs.size())}, pairs.front().getType()));
+  for (auto [place, pair] : llvm::enumerate(pairs))
+    whole = LLVM::InsertElementOp::create(b, whole, pair,
+                                          frame.i32(int64_t(place)));
+  int64_t perByte = facts.hasFloat4Results() ? 2 : 1;
+  LLVM::StoreOp::create(b, whole, address, int64_t(values.size()) / perByte);
 }
 
 GroupScale attn::makeGroupScale(KernelFrame &frame, const CombineFacts &facts,

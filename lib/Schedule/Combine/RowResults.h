@@ -16,10 +16,10 @@ Value changeResults(KernelFrame &frame, const CombineFacts &facts,
                     const MergedColumns &place,
                     llvm::MutableArrayRef<Value> values);
 
-/// Rounds f32 results to 8 bits, or to f4E2M1FN. Returns pairs of them, i16 or
-/// i8.
-SmallVector<Value> narrowResults(KernelFrame &frame, const CombineFacts &facts,
-                                 ArrayRef<Value> values);
+/// Rounds f32 results to 8 bits, or to f4E2M1FN, and stores them at `address`,
+/// one after the other.
+void storeNarrow(KernelFrame &frame, const CombineFacts &facts,
+                 ArrayRef<Value> values, Value address);
 
 /// The scale of a group of columns: as it is stored, and what the columns are
 /// multiplied by for it, f32.

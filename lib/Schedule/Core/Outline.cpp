@@ -174,6 +174,8 @@ static void makeWorkspaces(ProblemFacts &facts) {
       extent(facts.heads, "q", 1), extent(facts.queries, "q", 2)};
   facts.lse.workspace = "partial_lse";
   facts.lse.extents = extents;
+  if (facts.rowState)
+    facts.lse.extents.emplace_back(2);
   if (facts.oScales) {
     facts.oScales.workspace = "partial_scales";
     facts.oScales.extents = extents;

@@ -200,6 +200,7 @@ Value attn::emitMergedView(const AttentionTile &tile, StringRef name,
   HeadRows rows = tile.getQueryRows();
   rows.firstColumn = columns.first;
   rows.columns = columns.columns;
+  rows.isOneColumn = columns.isOneColumn;
   return emitHeadRows(tile.context, name, rows);
 }
 

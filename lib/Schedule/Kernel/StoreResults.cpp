@@ -60,16 +60,33 @@ Value attn::emitQuotient(const AttentionTile &tile, Value o, Value inverse,
   return arith::TruncFOp::create(b, type.clone(tile.facts.outType), quotient);
 }
 
+/// Makes the views of rows' numbers by `emitView`.
+static LogViews
+makeLogViews(const AttentionTile &tile,
+             llvm::function_ref<Value(const ResultColumns &column)> emitView) {
+  ResultColumns column;
+  if (!tile.facts.rowState)
+    return {emitView(column), Value()};
+  column.isOneColumn = true;
+  Value maxima = emitView(column);
+  column.first = 1;
+  return {maxima, emitView(column)};
+}
+
 LogViews attn::emitLogViews(const AttentionTile &tile) {
   if (!tile.facts.lse)
     return {};
-  if (!tile.facts.rowState)
-    return {emitResultView(tile, "lse"), Value()};
-  ResultColumns column;
-  column.isOneColumn = true;
-  Value maxima = emitResultView(tile, "lse", column);
-  column.first = 1;
-  return {maxima, emitResultView(tile, "lse", column)};
+  return makeLogViews(tile, [&](const ResultColumns &column) {
+    return emitResultView(tile, "lse", column);
+  });
+}
+
+LogViews attn::emitMergedLogViews(const AttentionTile &tile) {
+  if (!tile.facts.mergedLse)
+    return {};
+  return makeLogViews(tile, [&](const ResultColumns &column) {
+    return emitMergedView(tile, "lse", column);
+  });
 }
 
 void attn::emitLSE(const AttentionTile &tile, Value m, Value l,

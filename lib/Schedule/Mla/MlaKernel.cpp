@@ -309,9 +309,8 @@ void MlaKernel::storeLse(const FinalRows &rows) {
   control.ifElse(
       tiles.isWhole(),
       [&] {
-        if (facts.mergedLse)
-          emitLSE(tile, rows.m, rows.l,
-                  LogViews{emitMergedView(tile, "lse"), Value()});
+        if (LogViews views = emitMergedLogViews(tile))
+          emitLSE(tile, rows.m, rows.l, views);
       },
       store);
 }

@@ -29,6 +29,8 @@ struct CombineFacts {
   /// own.
   TensorFacts work;
   int64_t equalRuns = 0;
+  /// Rows are not divided: in the place of LSEs are maxima and sums.
+  bool rowState = false;
   /// Changes o before it is rounded, null for nothing; and the tensors that it
   /// reads from outside.
   Region *outMod = nullptr;

@@ -54,6 +54,8 @@ struct LogViews {
 
 /// Makes views of the tile's rows.
 LogViews emitLogViews(const AttentionTile &tile);
+/// Makes those of rows that no other run has keys of, in the merged results.
+LogViews emitMergedLogViews(const AttentionTile &tile);
 
 /// Stores LSE, or what stands in its place.
 void emitLSE(const AttentionTile &tile, Value m, Value l,

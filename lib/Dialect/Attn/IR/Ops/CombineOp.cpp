@@ -57,6 +57,42 @@ void CombineOp::getEffects(
   addDestinationStyleEffects(*this, effects);
 }
 
+/// True if partial results are rows that are not divided, with their maxima and
+/// sums.
+static bool hasRowStates(CombineOp op) {
+  auto type = dyn_cast<ShapedType>(op.getPartialLse().getType());
+  return type && type.hasRank() && type.getRank() == 5;
+}
+
+/// What partial maxima and sums of rows ask for.
+static LogicalResult checkRowStates(CombineOp op) {
+  // combine_c15
+  if (!hasRowStates(op))
+    return success();
+  NamedValue partialLse{"partial_lse", op.getPartialLse()};
+  NamedValue lse{"lse", op.getLse()};
+  if (!lse.value)
+    return op.emitOpError("expected 'lse' beside maxima and sums of rows in "
+                          "'partial_lse', got none");
+  for (auto [operand, dim] : {std::pair(partialLse, 4), std::pair(lse, 3)})
+    if (operand.getExtent(dim) != 2)
+      return op.emitOpError("expected two numbers in '")
+             << operand.name << "' for each row, got "
+             << describeExtent(operand.getExtent(dim));
+  for (NamedValue operand :
+       {NamedValue{"partial_o", op.getPartialO()}, NamedValue{"o", op.getO()}})
+    if (Type type = elementTypeOf(operand.value); !type.isF32())
+      return op.emitOpError("expected '")
+             << operand.name
+             << "' of type f32 beside maxima and sums of rows, got " << type;
+  if (!op.getOutMods().empty())
+    return op.emitOpError(
+        "expected no 'out_mod' beside maxima and sums of rows");
+  if (op.getAmax())
+    return op.emitOpError("expected no 'amax' beside maxima and sums of rows");
+  return success();
+}
+
 LogicalResult CombineOp::verify() {
   // combine_c12
   bool hasHalves = CombineOp::hasPartialScales(getPartialO().getType());
@@ -80,13 +116,13 @@ LogicalResult CombineOp::verify() {
   // combine_c1, combine_c2
   SmallVector<OperandRule> rules = {
       {partialO, 5, /*unitStride=*/true},
-      {partialLse, 4, /*unitStride=*/false},
+      {partialLse, hasRowStates(*this) ? 5 : 4, /*unitStride=*/false},
       {partialScales, 5, /*unitStride=*/false},
       {o, 4, /*unitStride=*/true},
-      {lse, 3, /*unitStride=*/false},
+      {lse, hasRowStates(*this) ? 4 : 3, /*unitStride=*/false},
       {scales, scalesRank, /*unitStride=*/scalesRank == 2},
       {amax, 1, /*unitStride=*/true}};
-  if (failed(checkOperands(*this, rules)))
+  if (failed(checkOperands(*this, rules)) || failed(checkRowStates(*this)))
     return failure();
   // combine_c3
   if (Type type = elementTypeOf(partialO.value);

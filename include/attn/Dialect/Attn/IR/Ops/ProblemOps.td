@@ -169,7 +169,8 @@ def Attn_AttentionOp : Attn_Op<"attention", [
 
     With `row_state` rows are not divided by z: o, of type f32, is `sum_j exp(s[j] - m)
     * v[b,g,j,:]`, and lse, (B, H, Nq, 2), has m and z of each row, -inf and 0 for one
-    without any key. So results of other keys can be added to a row without a division.
+    without any key; beside `kv_splits` each run has its own, which `attn.combine` merges
+    to those of all keys. So results of other keys can be added to a row without a division.
 
     `expected_keys` says how many keys the sequences of a batch are expected to have,
     one number for each of them or for a few that stand for all. Costs are those of
@@ -440,10 +441,15 @@ def Attn_CombineOp : Attn_Op<"combine", [
     the last output is the number that the largest |o| joins, as beside
     `attn.attention`: that of merged results alone.
 
+    Where `partial_lse` is (S, B, H, Nq, 2) the partial results are rows that are not
+    divided, as `attn.attention` writes with `row_state`, and so is the merged one: with
+    `m[s]` and `z[s]` of a row and `w[s] = exp(m[s] - m)`, where m is the largest one,
+    `o = sum_s w[s] * partial_o[s]`, and lse has m and `sum_s w[s] * z[s]`.
+
     The kernel that computes the partial results may do the merge too, where its
     plan says `combine = launch`; there is no kernel of the op then.
 
-    The constraints are numbered in `docs/spec.md` (combine_c1 to combine_c14).
+    The constraints are numbered in `docs/spec.md` (combine_c1 to combine_c15).
 
     Undefined behaviour: o, lse, o_scales or amax overlapping an input or each other.
 
@@ -462,14 +468,20 @@ def Attn_CombineOp : Attn_Op<"combine", [
                    outs(%o, %lse : memref<2x8x300x64xf16>, memref<2x8x300xf32>)
       return
     }
+    func.func @merge_states(%po: memref<4x2x8x300x64xf32>, %pl: memref<4x2x8x300x2xf32>,
+                            %o: memref<2x8x300x64xf32>, %lse: memref<2x8x300x2xf32>) {
+      attn.combine ins(%po, %pl : memref<4x2x8x300x64xf32>, memref<4x2x8x300x2xf32>)
+                   outs(%o, %lse : memref<2x8x300x64xf32>, memref<2x8x300x2xf32>)
+      return
+    }
     ```
   }];
   let arguments = (ins
     /*combine_c1, combine_c2, combine_c3, combine_c4, combine_c5, combine_c6*/
     Arg<Attn_ShapedOperand, "partial outputs, (S, B, H, Nq, Dv), f32, bf16 or f16">:$partial_o,
-    Arg<Attn_ShapedOperand, "partial log-sum-exps, (S, B, H, Nq), f32">:$partial_lse,
-    /*combine_c10, combine_c12*/
-    Arg<Variadic<Attn_ShapedOperand>, "beside partial outputs of f16 their scales, (S, B, H, Nq, G), f32; o, (B, H, Nq, Dv); lse, (B, H, Nq), f32, where it is wanted; with `out_group` o_scales, with `amax` that, as beside `attn.attention`">:$others,
+    Arg<Attn_ShapedOperand, "partial log-sum-exps, (S, B, H, Nq), f32; of rows that are not divided maxima and sums, (S, B, H, Nq, 2)">:$partial_lse,
+    /*combine_c10, combine_c12, combine_c15*/
+    Arg<Variadic<Attn_ShapedOperand>, "beside partial outputs of f16 their scales, (S, B, H, Nq, G), f32; o, (B, H, Nq, Dv); lse, (B, H, Nq), f32, where it is wanted, or (B, H, Nq, 2); with `out_group` o_scales, with `amax` that, as beside `attn.attention`">:$others,
     /*combine_c9*/
     Described<OptionalAttr<F32Attr>, "factor of the output">:$out_scale,
     /*combine_c11*/
