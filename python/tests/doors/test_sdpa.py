@@ -37,6 +37,9 @@ def compare(*operands, tolerance=5e-3, **options):
 
 
 Q, K, V = make(2, 4, 30, 40), make(2, 4, 37, 40), make(2, 4, 37, 24)
+#: A row and a column of large negative numbers.
+LARGE = make(30, 37)
+LARGE[7] = LARGE[:, 5] = torch.finfo(torch.float16).min
 CALLS = {
     "plain": ((Q, K, V), {}),
     "causal": ((Q, K, V), {"is_causal": True}),
@@ -58,6 +61,7 @@ CALLS = {
     "causal bias of one query": (
         (Q[:, :, :1], K, V), {"attn_mask": bias.causal_upper_left(1, 37)}
     ),  # fmt: skip
+    "smallest numbers": ((Q, K, V), {"attn_mask": LARGE}),
     "nothing seen": ((Q, K, V), {"attn_mask": torch.zeros(30, 37).bool()}),
 }
 
