@@ -103,6 +103,9 @@ static int64_t getFewestBoxRows() { return std::llround(double(kBoxRows)); }
 static ArrayRef<int64_t> getBlockSizes(const ProblemFacts &facts) {
   static constexpr int64_t wide[] = {128, 112, 96, 80, 64};
   static constexpr int64_t narrow[] = {128, 96, 64};
+  // Without a mask blocks wait for the transposer, so that fewer of them are
+  // faster; beside an accumulator of few columns registers hold their scores.
+  static constexpr int64_t transposed[] = {192, 128, 96, 64};
   // Two slots of K and of V beside Q, and scores beside an accumulator.
   static constexpr int64_t wideHeads[] = {64, 48, 32, 16};
   static constexpr int64_t widened[] = {128, 96, 64, 32};
@@ -110,6 +113,9 @@ static ArrayRef<int64_t> getBlockSizes(const ProblemFacts &facts) {
     return widened;
   if (isWide(facts))
     return wideHeads;
+  if (facts.isNarrow() && needsTransposer(facts) && facts.valueDim <= 128 &&
+      facts.mask.getKind() == MaskKind::None)
+    return transposed;
   return facts.isNarrow() ? ArrayRef(narrow) : ArrayRef(wide);
 }
 

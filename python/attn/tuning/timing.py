@@ -107,13 +107,19 @@ class _Contestant:
         self.candidate = candidate
         self.graph: Any = None
         self.calls = 0
+        self.call: Call | None = None
         self.milliseconds: list[float] = []
 
     def median(self) -> float:
         return statistics.median(self.milliseconds)
 
     def capture(self, call: Call, count: int) -> None:
-        """Warms up, estimates one call, and captures calls over all sets."""
+        """Warms up, estimates one call, and captures calls over all sets.
+
+        Keeps `call`: replays write to tensors that may have no other owner, and the
+        next capture returns memory without an owner to the driver.
+        """
+        self.call = call
         self.graph, self.calls = capture_calls(call, count, _REPLAY_SECONDS)
 
     def run_for(self, seconds: float) -> None:

@@ -2,7 +2,9 @@
 GPU's."""
 
 import contextlib
+import gc
 import types
+import weakref
 
 import pytest
 from attn import autotune
@@ -178,3 +180,21 @@ def test_refuses_what_it_cannot_fill(clock, record, message):
 
 def test_no_gpu_is_no_board(clock):
     assert timing.get_board() is None
+
+
+def test_what_a_graph_writes_lives_as_long_as_it(clock):
+    def make_call():
+        out = torch.zeros(4)
+        owned.append(weakref.ref(out))
+
+        def call(index):
+            clock.now += 1
+            return {"o": out}
+
+        return call
+
+    owned: list = []
+    contestant = timing._Contestant(autotune.Candidate("a", "plan", 1.0))
+    contestant.capture(make_call(), 1)
+    gc.collect()
+    assert owned[0]() is not None
