@@ -29,7 +29,7 @@ FailureOr<CombineFacts> CombineFacts::get(CombineOp op) {
       return failure();
     *member = *tensor;
   }
-  // What it has before joins it.
+  // Results join the number that is there.
   facts.amax.reread = true;
   const TensorFacts *po = &facts.partialO, *pl = &facts.partialLse;
   const TensorFacts *o = &facts.o, *lse = &facts.lse;

@@ -150,6 +150,41 @@ static LogicalResult addAddedKeys(AttentionOp op, ProblemFacts &facts) {
   return success();
 }
 
+/// Finds the extents that operands share.
+static void findExtents(AttentionOp op, ProblemFacts &facts) {
+  unsigned lead = facts.kvSplits != 0 ? 1 : 0;
+  facts.heads = unifyExtents({{&facts.q, 1},
+                              {&facts.o, lead + 1},
+                              {&facts.lse, lead + 1},
+                              {&facts.sinks, 0}});
+  facts.kvHeads = unifyExtents({{&facts.k, 1}, {&facts.v, 1}});
+  facts.keys = unifyExtents({{&facts.k, 2}, {&facts.v, 2}});
+  if (facts.isPaged()) {
+    // What dimension 2 of k says is the size of a page.
+    facts.pages = unifyExtents({{&facts.k, 0}, {&facts.v, 0}});
+    int64_t perSequence =
+        facts.pageIndptr ? ShapedType::kDynamic : facts.pageTable.shape[1];
+    facts.keys = ShapedType::isDynamic(perSequence)
+                     ? perSequence
+                     : perSequence * facts.pageSize;
+  }
+  if (facts.varlen) {
+    int64_t entries =
+        unifyExtents({{&facts.cuSeqlensQ, 0}, {&facts.cuSeqlensK, 0}});
+    facts.batch = ShapedType::isDynamic(entries) ? entries : entries - 1;
+    facts.queries = *op.getMaxSeqlenQ();
+  } else {
+    facts.batch = facts.isPaged()
+                      ? unifyExtents({{&facts.q, 0}, {&facts.o, lead}})
+                      : unifyExtents({{&facts.q, 0},
+                                      {&facts.k, 0},
+                                      {&facts.v, 0},
+                                      {&facts.o, lead}});
+    facts.queries = unifyExtents(
+        {{&facts.q, 2}, {&facts.o, lead + 2}, {&facts.lse, lead + 2}});
+  }
+}
+
 FailureOr<ProblemFacts> ProblemFacts::get(AttentionOp op) {
   ProblemFacts facts;
   facts.op = op;
@@ -193,7 +228,7 @@ FailureOr<ProblemFacts> ProblemFacts::get(AttentionOp op) {
       return failure();
     *member = *tensor;
   }
-  // What it has before joins it.
+  // Results join the number that is there.
   facts.amax.reread = true;
   facts.elementType = facts.q.elementType;
   facts.keyType = facts.k.elementType;
@@ -217,37 +252,7 @@ FailureOr<ProblemFacts> ProblemFacts::get(AttentionOp op) {
     facts.ID = attr.getInt();
 #include "attn/Problem/Options.def"
   facts.scale = op.getEffectiveScale();
-  unsigned lead = facts.kvSplits != 0 ? 1 : 0;
-  facts.heads = unifyExtents({{&facts.q, 1},
-                              {&facts.o, lead + 1},
-                              {&facts.lse, lead + 1},
-                              {&facts.sinks, 0}});
-  facts.kvHeads = unifyExtents({{&facts.k, 1}, {&facts.v, 1}});
-  facts.keys = unifyExtents({{&facts.k, 2}, {&facts.v, 2}});
-  if (facts.isPaged()) {
-    // What dimension 2 of k says is the size of a page.
-    facts.pages = unifyExtents({{&facts.k, 0}, {&facts.v, 0}});
-    int64_t perSequence =
-        facts.pageIndptr ? ShapedType::kDynamic : facts.pageTable.shape[1];
-    facts.keys = ShapedType::isDynamic(perSequence)
-                     ? perSequence
-                     : perSequence * facts.pageSize;
-  }
-  if (facts.varlen) {
-    int64_t entries =
-        unifyExtents({{&facts.cuSeqlensQ, 0}, {&facts.cuSeqlensK, 0}});
-    facts.batch = ShapedType::isDynamic(entries) ? entries : entries - 1;
-    facts.queries = *op.getMaxSeqlenQ();
-  } else {
-    facts.batch = facts.isPaged()
-                      ? unifyExtents({{&facts.q, 0}, {&facts.o, lead}})
-                      : unifyExtents({{&facts.q, 0},
-                                      {&facts.k, 0},
-                                      {&facts.v, 0},
-                                      {&facts.o, lead}});
-    facts.queries = unifyExtents(
-        {{&facts.q, 2}, {&facts.o, lead + 2}, {&facts.lse, lead + 2}});
-  }
+  findExtents(op, facts);
   if (failed(addAddedKeys(op, facts)) ||
       failed(collectCaptures(op, facts.captures, facts.scalars)))
     return failure();

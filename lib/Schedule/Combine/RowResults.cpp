@@ -45,7 +45,12 @@ void attn::emitMergedAmax(KernelFrame &frame, Value largest) {
       b, b.getI32Type(), gpu::ThreadIdOp::create(b, gpu::Dimension::x));
   Value lane =
       arith::AndIOp::create(b, thread, frame.i32(int32_t(kWarpLanes) - 1));
-  emitWarpMax(b, largest, lane, frame.getPointer("amax"));
+  emitWarpMax(b, largest, lane, [&](Value bits) {
+    LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::umax,
+                              frame.getPointer("amax"), bits,
+                              LLVM::AtomicOrdering::monotonic,
+                              /*syncscope=*/"device");
+  });
 }
 
 /// Returns pairs of rounded results, i16 or i8.

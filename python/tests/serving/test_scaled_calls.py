@@ -63,6 +63,43 @@ def test_prefill():
     check_pairs(o[:50], scales[:50], want)
 
 
+def find_largest(call, *arguments, **options):
+    """The largest result that a call finds, and that of its f32 results; what was there before
+    joins it."""
+    amax = np.zeros(1, np.float32)
+    exact = call(*arguments, **options, out_type="float32")
+    call(*arguments, **options, amax=amax)
+    found = amax[0]
+    amax[0] = 1000
+    call(*arguments, **options, amax=amax)
+    assert amax[0] == 1000
+    return found, abs(exact)
+
+
+def test_amax():
+    """Of merged results where keys are cut into runs."""
+    for options in ({}, {"kv_splits": 3}):
+        found, exact = find_largest(attn.decode, *make_batch([100, 0, 17]), **options)
+        assert found == exact.max()
+    found, exact = find_largest(
+        attn.mla_decode, *make_latent([100, 0, 17]), value_dim=VALUES, scale=0.125
+    )
+    assert found == exact.max()
+    q, counts = pack([33, 0, 17], spare=3)
+    arguments = (q, *make_batch([100, 0, 17])[1:], counts)
+    found, exact = find_largest(attn.prefill, *arguments, max_seqlen_q=33)
+    assert found == exact[:50].max()
+
+
+def test_amax_beside_scales():
+    batch = make_batch([100, 0, 17])
+    want = attend(*batch)[0]
+    amax = np.zeros(1, np.float32)
+    o, scales = attn.decode(*batch, out_type="f4E2M1FN", out_group=16, out_scale=3.0, amax=amax)
+    check_pairs(o, scales, want, 3.0)
+    np.testing.assert_allclose(amax, abs(want).max(), rtol=2e-3)
+
+
 def test_no_queries():
     batch = make_batch([17])
     empty = (batch[0][:0], *batch[1:3], batch[3][:0], batch[4][:0])
@@ -72,6 +109,9 @@ def test_no_queries():
 
 def test_refusals():
     batch = make_batch([17])
+    refuse("elements of f32", attn.decode, *batch, amax=np.zeros(1, np.float16))
+    refuse("shape", attn.decode, *batch, amax=np.zeros(2, np.float32))
+    refuse("pad: expected none beside amax", attn.decode, *batch, amax=np.zeros(1, np.float32), pad=True)
     refuse("out_group: expected a divisor of 64 columns, got 40", attn.decode, *batch, out_group=40)
     refuse("out_group: expected none with an output of f32", attn.decode, *batch,
            out_type="float32", out_group=16)  # fmt: skip

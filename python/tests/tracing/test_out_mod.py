@@ -98,18 +98,19 @@ OUTPUTS = {
 WITH_AMAX = ("static", "nvfp4", "joined")
 
 
-def check_amax(results, whole, kind):
+def check_amax(results, whole):
     """It is the largest f32 result, whatever becomes of that; NaN is larger than all others."""
-    if kind in WITH_AMAX:
-        most = abs(whole["o"]).max()
-        np.testing.assert_array_equal([results["amax"], whole["amax"]], [[most]] * 2)
+    most = abs(whole["o"]).max()
+    np.testing.assert_array_equal([results["amax"], whole["amax"]], [[most]] * 2)
 
 
 def check_bits(chip, kind, arrays, **settings):
     """Simulates the kernel and that of f32 results with its plan. Returns the results of both."""
+    # CTAs that change one number are simulated side by side, which takes long.
+    has_amax = kind in WITH_AMAX and (chip, kind) != ("sm_100a", "nvfp4")
     problem = {
         "q": f"1x2x33x{arrays['q'].shape[3]}xf16", "kv_len": 40, "causal": True, "chip": chip, "split_keys": False,
-        "out_mod": lambda result, b, h, i, c: result * 3, "amax": kind in WITH_AMAX,
+        "out_mod": lambda result, b, h, i, c: result * 3, "amax": has_amax,
     }  # fmt: skip
     narrow = attn.compile(**problem, **OUTPUTS[kind])
     text = attn.compile(**problem, out_type="f32").mlir("problem")
@@ -122,7 +123,8 @@ def check_bits(chip, kind, arrays, **settings):
     np.testing.assert_array_equal(results["o"].view(np.uint8), o)
     if scales is not None:
         np.testing.assert_array_equal(results["o_scales"], scales)
-    check_amax(results, whole, kind)
+    if has_amax:
+        check_amax(results, whole)
     if kind in ("nvfp4", "powers"):
         check_tiles(attn.compile(**problem, **OUTPUTS[kind], out_scale_tiles=True), narrow, arrays, o, scales)
     return results, whole
@@ -218,7 +220,8 @@ def test_bits_of_merged_results(kind, last):
     o, scales = quantise(whole["o"], kind, OUTPUTS[kind].get("out_scale", 1))
     np.testing.assert_array_equal(results["o"].view(np.uint8), o)
     np.testing.assert_array_equal(results["o_scales"], scales)
-    check_amax(results, whole, kind)
+    if problem["amax"]:
+        check_amax(results, whole)
     if kind != "groups":
         tiled = attn.compile(**problem, **OUTPUTS[kind], out_scale_tiles=True)
         check_tiles(tiled, narrow, arrays, o, scales)

@@ -1,6 +1,6 @@
 // RUN: attn-opt %s --split-input-file --verify-diagnostics
 
-// What the number has to be that the largest result joins (attention_c61, combine_c14).
+// The number that the largest result joins (attention_c61, combine_c14).
 
 func.func @attention_c61(%q: memref<1x2x3x64xf16>, %o: memref<1x2x3x64xf16>, %a: memref<2xf32>) {
   // expected-error @below {{expected one number in 'amax', got 2}}

@@ -7,12 +7,13 @@
 
 namespace mlir::attn {
 
-/// Lets the largest of a warp's `number`, f32 that are not below zero, join the
-/// f32 at `address` in global memory. All lanes come to it, `lane` is their
-/// number in the warp; one of them changes memory. NaN is larger than all
-/// others.
+/// Calls `join` with the bits, i32, of the largest of a warp's `number`, f32
+/// that are not below zero, for one of its lanes, which lets them join what is
+/// in memory: as integers that are not below zero they are ordered as numbers
+/// are, and NaN is larger than all others. All lanes come to it; `lane` is
+/// their number in the warp.
 void emitWarpMax(ImplicitLocOpBuilder &b, Value number, Value lane,
-                 Value address);
+                 function_ref<void(Value)> join);
 
 } // namespace mlir::attn
 

@@ -93,20 +93,28 @@ static LogicalResult checkRowStates(CombineOp op) {
   return success();
 }
 
+/// Checks how many outputs there are.
+static LogicalResult checkOutputCount(CombineOp op) {
+  // combine_c10
+  size_t least = 1 + (op.getOutGroupAttr() ? 1 : 0) + (op.getAmax() ? 1 : 0);
+  size_t count = op.getOutputs().size();
+  if (count == least || count == least + 1)
+    return success();
+  return op.emitOpError("expected o")
+         << (op.getOutGroupAttr() ? " and o_scales" : "")
+         << (op.getAmax() ? " and the number of amax" : "")
+         << " as outputs, and lse "
+         << (least == 1 ? "behind it" : "between them")
+         << " where it is wanted, got " << count;
+}
+
 LogicalResult CombineOp::verify() {
   // combine_c12
   bool hasHalves = CombineOp::hasPartialScales(getPartialO().getType());
   if (hasHalves && getOthers().empty())
     return emitOpError("expected 'scales' beside 'partial_o' of type f16");
-  // combine_c10
-  size_t least = 1 + (getOutGroupAttr() ? 1 : 0) + (getAmax() ? 1 : 0);
-  if (getOutputs().size() < least || getOutputs().size() > least + 1)
-    return emitOpError("expected o")
-           << (getOutGroupAttr() ? " and o_scales" : "")
-           << (getAmax() ? " and the number of amax" : "")
-           << " as outputs, and lse "
-           << (least == 1 ? "behind it" : "between them")
-           << " where it is wanted, got " << getOutputs().size();
+  if (failed(checkOutputCount(*this)))
+    return failure();
   NamedValue partialO{"partial_o", getPartialO()};
   NamedValue partialLse{"partial_lse", getPartialLse()};
   NamedValue o{"o", getO()}, lse{"lse", getLse()};

@@ -345,7 +345,11 @@ LogicalResult PartitionLowering::lower(GlobalMaxOp op) {
       most = arith::SelectOp::create(b, exists, most, zero);
     all = arith::MaximumFOp::create(b, all, most);
   }
-  emitWarpMax(b, all, lane(), op.getDest());
+  // Nobody asks for what was there, which LLVM's atomics give.
+  emitWarpMax(b, all, lane(), [&](Value bits) {
+    emitOrdered(b, Type(), "red.relaxed.gpu.global.max.u32 [$0], $1;",
+                "l,r,~{memory}", {op.getDest(), bits});
+  });
   return success();
 }
 
