@@ -117,8 +117,14 @@ static void collectUses(const Program &program, const Step &step,
     live.set(program.numSlots);
   if (step.code == Code::Launch && step.launch == LaunchNumber::Block)
     live.set(program.numSlots + 1 + program.rings.size());
-  if (step.code == Code::Wait)
-    live.set(program.getWaitBit(step.array));
+  if (!step.usesMbarriers())
+    return;
+  bool isWait = step.code == Code::Wait;
+  live.set(program.getBarrierBit(isWait ? BarrierUse::Wait : BarrierUse::Other,
+                                 step.array));
+  if (!step.isElected)
+    live.set(program.getBarrierBit(
+        isWait ? BarrierUse::SharedWait : BarrierUse::SharedOther, step.array));
 }
 
 /// Returns whether CTAs of a rank go on behind a step, and to its target.

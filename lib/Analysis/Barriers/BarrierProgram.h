@@ -141,6 +141,11 @@ struct Step {
     return code == Code::Access || code == Code::Fill || code == Code::Issue ||
            code == Code::Product || code == Code::TakeTensor;
   }
+  bool usesMbarriers() const {
+    return code == Code::Init || code == Code::Inval || code == Code::Expect ||
+           code == Code::Arrive || code == Code::Wait || code == Code::Fill ||
+           code == Code::Signal;
+  }
   /// True if all warps of a partition execute its accesses together.
   bool isCollective() const {
     return (code == Code::Access || code == Code::Issue ||
@@ -232,6 +237,10 @@ bool isPlaceOnly(Operation *op);
 /// The decision that an op makes of a value, if it does nothing else.
 std::optional<Decision> getDecision(Operation *op, Value compared);
 
+/// What steps do at mbarriers: they wait, or do anything else. Each by all
+/// threads of a warp or by some, and by others than the elected one.
+enum class BarrierUse { Wait, SharedWait, Other, SharedOther, End };
+
 /// Bytes of an mbarrier.
 inline constexpr int64_t kBarrierBytes = 8;
 
@@ -281,18 +290,18 @@ struct Program {
   /// whether one of these steps takes a next tile, and those behind it whether
   /// one touches the bytes of each ring other than through the ring, or does
   /// something else that does not turn with it; the next one whether one takes
-  /// the number of the block, those behind it whether one waits at an mbarrier
-  /// of each array, and the last ones whether one may make an unknown of each
-  /// kind.
+  /// the number of the block, those behind it whether mbarriers of each array
+  /// are used (BarrierUse), and the last ones whether one may make an unknown
+  /// of each kind.
   std::vector<std::vector<llvm::BitVector>> live;
   const llvm::BitVector &getLive(uint32_t rank, uint32_t step) const {
     return live[live.size() == 1 ? 0 : rank][step];
   }
-  size_t getWaitBit(uint32_t array) const {
-    return numSlots + 2 + rings.size() + array;
+  size_t getBarrierBit(BarrierUse use, uint32_t array) const {
+    return numSlots + 2 + rings.size() + size_t(use) * arrays.size() + array;
   }
   size_t getUnknownBit(size_t kind) const {
-    return getWaitBit(arrays.size()) + kind;
+    return getBarrierBit(BarrierUse::End, 0) + kind;
   }
   /// The kinds of unknowns that steps may make (Unknowns::getKind).
   std::vector<std::string> unknownKinds;

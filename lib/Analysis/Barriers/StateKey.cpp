@@ -440,7 +440,8 @@ void StateKey::addWarp(const Warp &warp) {
   for (unsigned engine = 0; engine < kGroupEngines; ++engine)
     add(warp.groups[engine].size());
   add(warp.hasOpenStores);
-  add(warp.hasSignalled | int64_t(warp.commits.size()) << 1);
+  add(warp.hasSignalled | warp.heardOfNone << 1 |
+      int64_t(warp.commits.size()) << 2);
   add(warp.rare.size());
   // What will be pending again behind a path that may be left out.
   for (const auto &groups : warp.rareGroups) {

@@ -46,6 +46,25 @@ void StateKey::learnOwn() {
   }
 }
 
+/// Returns what those threads of a warp know that may still use mbarriers of an
+/// array, if there are any: all of them, or the elected one. It stays known,
+/// but for what is learned on a path that may be left out.
+const Knowledge *StateKey::findUsers(const Warp &warp, size_t array,
+                                     bool isWait) const {
+  const llvm::BitVector &live = m.program->getLive(warp.cta, warp.pc);
+  auto is = [&](BarrierUse use) {
+    return live.test(m.program->getBarrierBit(use, array));
+  };
+  if (warp.state == Warp::Done ||
+      !is(isWait ? BarrierUse::Wait : BarrierUse::Other))
+    return nullptr;
+  const WarpKnowledge &knows =
+      warp.rare.empty() ? warp.knows : warp.rare.front();
+  if (is(isWait ? BarrierUse::SharedWait : BarrierUse::SharedOther))
+    return &knows.all;
+  return Machine::mayBeElected(warp) ? &knows.elected : nullptr;
+}
+
 /// What a barrier has published is for those who may still wait at it. That it
 /// publishes what all of them know anyway says no more; where nobody will wait,
 /// it publishes to nobody.
@@ -55,18 +74,16 @@ void StateKey::learnPublished() {
       Knowledge common;
       bool isWaitedFor = false;
       for (const Warp &warp : m.warps) {
-        if (warp.cta != cta || warp.state == Warp::Done ||
-            !m.program->getLive(warp.cta, warp.pc)
-                 .test(m.program->getWaitBit(number)))
+        const Knowledge *waiter = warp.cta == cta
+                                      ? findUsers(warp, number, /*isWait=*/true)
+                                      : nullptr;
+        if (!waiter)
           continue;
-        // What is forgotten behind a path that may be left out does not count.
-        const WarpKnowledge &knows =
-            warp.rare.empty() ? warp.knows : warp.rare.front();
         for (EventSet Knowledge::*how : kHow)
           if (isWaitedFor)
-            (common.*how).intersect(knows.all.*how);
+            (common.*how).intersect(waiter->*how);
           else
-            common.*how = knows.all.*how;
+            common.*how = waiter->*how;
         isWaitedFor = true;
       }
       uint32_t first = cta * m.perCta + array.first;
@@ -114,31 +131,53 @@ void StateKey::learnCompletions() {
     }
 }
 
-/// Who may still wait at a barrier; nobody asks that of one of warps.
-bool StateKey::mayWait(const Warp &warp, size_t barrier) const {
-  if (warp.state == Warp::Done || warp.cta != barrier / m.perCta)
-    return false;
-  return llvm::any_of(llvm::enumerate(m.program->arrays), [&](auto array) {
-    uint32_t first = warp.cta * m.perCta + array.value().first;
-    return barrier >= first && barrier < first + array.value().count &&
-           m.program->getLive(warp.cta, warp.pc)
-               .test(m.program->getWaitBit(array.index()));
+/// Returns true if whoever may still wait at an mbarrier knows of an event, and
+/// with `byAll` whoever may do anything else there.
+bool StateKey::isKnownToUsers(uint32_t event, int64_t cta, size_t array,
+                              bool byAll) const {
+  return llvm::all_of(m.warps, [&](const Warp &warp) {
+    for (bool isWait : {true, false}) {
+      // Others may be used from each CTA.
+      if (isWait ? warp.cta != cta : !byAll)
+        continue;
+      const Knowledge *user = findUsers(warp, array, isWait);
+      if (user && !user->cause.test(event))
+        return false;
+    }
+    return true;
   });
 }
 
-/// A phase that everybody knows to be complete does not matter, nor its
-/// signals: nothing is asked of it that does not hold. A CTA that has exited
-/// had to know it then. Of the one before it only those are asked who wait.
+/// Returns true if a CTA knows of an event when its last warp exits.
+bool StateKey::isKnownAtExit(uint32_t event, int64_t cta) const {
+  return m.exits[cta].cause.test(event) ||
+         llvm::any_of(m.warps, [&](const Warp &warp) {
+           const WarpKnowledge &knows =
+               warp.rare.empty() ? warp.knows : warp.rare.front();
+           return warp.cta == cta && warp.state != Warp::Done &&
+                  (knows.all.cause.test(event) ||
+                   knows.elected.cause.test(event));
+         });
+}
+
+/// A phase that all who may ask for it know to be complete does not matter, nor
+/// do its signals: nothing is asked of it that does not hold. Of the one before
+/// it only those are asked who wait. Of a barrier of warps all are asked.
 void StateKey::dropSignals() {
+  const Program &program = *m.program;
   for (auto [index, barrier] : llvm::enumerate(m.barriers)) {
-    size_t cta = index / m.perCta;
-    bool isLeft = llvm::all_of(m.warps, [&](const Warp &warp) {
-      return warp.cta != cta || warp.state == Warp::Done;
+    int64_t cta = index / m.perCta;
+    const auto *array = llvm::find_if(program.arrays, [&](const auto &array) {
+      return index % m.perCta - array.first < array.count;
     });
+    bool isMbarrier = cta < program.cluster && array != program.arrays.end();
+    size_t number = array - program.arrays.begin();
     auto isKnown = [&](uint32_t event) {
-      return event != 0 && isKnownToAll(event, cause) &&
-             (!isLeft ||
-              (cta < m.exits.size() && m.exits[cta].cause.test(event)));
+      if (event == 0)
+        return false;
+      return isMbarrier ? isKnownAtExit(event, cta) &&
+                              isKnownToUsers(event, cta, number, true)
+                        : isKnownToAll(event, cause);
     };
     auto drop = [&](unsigned level) {
       m.forget(barrier.complete[level]);
@@ -149,12 +188,9 @@ void StateKey::dropSignals() {
     };
     bool knowsLast = isKnown(barrier.complete[0]);
     // `complete[1]` is not there where it was dropped before.
-    bool isAsked = barrier.complete[1] != 0 &&
-                   llvm::any_of(m.warps, [&](const Warp &warp) {
-                     return mayWait(warp, index) &&
-                            !(warp.rare.empty() &&
-                              warp.knows.all.cause.test(barrier.complete[1]));
-                   });
+    bool isAsked =
+        barrier.complete[1] != 0 && isMbarrier &&
+        !isKnownToUsers(barrier.complete[1], cta, number, /*byAll=*/false);
     if (knowsLast || !isAsked)
       drop(1);
     if (knowsLast)
