@@ -1,4 +1,4 @@
-//===- AttnAttrs.cpp - Masks, layouts of tiles and roles ------------------===//
+//===- AttnAttrs.cpp - Layouts of tiles, and roles ------------------------===//
 
 #include "LayoutErrors.h"
 #include "attn/Dialect/Attn/IR/Attn.h"
@@ -22,36 +22,6 @@ void AttnDialect::registerAttributes() {
 }
 
 using EmitErrorFn = function_ref<InFlightDiagnostic()>;
-
-//===----------------------------------------------------------------------===//
-// MaskAttr
-//===----------------------------------------------------------------------===//
-
-LogicalResult MaskAttr::verify(EmitErrorFn emitError, MaskKind kind,
-                               MaskAlign align, int64_t left, int64_t right) {
-  if (kind != MaskKind::Window && (left >= 0 || right >= 0))
-    return emitError() << "expected bounds with a window only, got left = "
-                       << left << " and right = " << right << " with "
-                       << stringifyMaskKind(kind);
-  if (kind == MaskKind::Window && left < 0 && right < 0)
-    return emitError() << "expected a window with at least one bound, got none";
-  return success();
-}
-
-bool MaskAttr::hasRight() const {
-  return getKind() == MaskKind::Causal ||
-         (getKind() == MaskKind::Window && getRight() >= 0);
-}
-
-bool MaskAttr::hasLeft() const {
-  return getKind() == MaskKind::Window && getLeft() >= 0;
-}
-
-int64_t MaskAttr::rightBound() const {
-  return getKind() == MaskKind::Causal ? 0 : getRight();
-}
-
-int64_t MaskAttr::leftBound() const { return -getLeft(); }
 
 //===----------------------------------------------------------------------===//
 // Layouts of register tiles
@@ -170,8 +140,7 @@ FailureOr<TmemShape> attn::parseTmemShape(AsmParser &parser) {
   return failure();
 }
 
-/// Whether two warps have the rows' first halves of columns, and two the
-/// others.
+/// Tells if two warps have the first halves of the rows' columns.
 static bool hasHalves(TmemRegsLayoutAttr layout) {
   return layout.getWarps()[1] != 1;
 }

@@ -48,9 +48,9 @@ gpu.module @kernels {
 #rows = #attn.slice<dim = 1, parent = #halves>
 gpu.module @halves {
   // CHECK-LABEL: gpu.func @halves
-  // CHECK: %[[ROWS:.*]] = attn.alloc {name = "rows"} : !attn.buffer<2x1x64xf32, #attn.rows, shared>
+  // CHECK: %[[ROWS:.*]] = attn.alloc {name = "rows"} : <2x1x64xf32, #attn.rows, shared>
   // CHECK: %[[OWN:.*]] = attn.reduce max %{{.*}} partial : {{.*}} -> tensor<64x2xf32, #attn.partial<
-  // CHECK: attn.local_store %[[OWN]], %{{.*}} : {{.*}}, !attn.buffer<64x2xf32, #attn.transposed<#attn.rows>, shared>
+  // CHECK: attn.local_store %[[OWN]], %{{.*}} : {{.*}}, <64x2xf32, #attn.transposed<#attn.rows>, shared>
   // CHECK: %[[FIRST:.*]] = attn.local_load
   // CHECK: %[[SECOND:.*]] = attn.local_load
   // CHECK: arith.maxnumf %[[FIRST]], %[[SECOND]]
