@@ -24,7 +24,6 @@ static CombineFacts getMergeFacts(const ProblemFacts &facts, int64_t runs) {
   merge.lse = facts.mergedLse;
   merge.oScales = facts.mergedScales;
   merge.groupColumns = facts.mergedGroup;
-  merge.rowState = facts.rowState;
   merge.outMod = facts.mergedMod;
   return merge;
 }
