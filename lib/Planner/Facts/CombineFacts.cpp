@@ -44,7 +44,6 @@ FailureOr<CombineFacts> CombineFacts::get(CombineOp op) {
       unifyExtents({{po, 3}, {pl, 3}, {o, 2}, {lse, 2}, {scales, 2}});
   facts.valueDim = facts.hasFloat4Results() ? unifyExtents({{po, 4}})
                                             : unifyExtents({{po, 4}, {o, 3}});
-  facts.rowState = facts.partialLse.shape.size() == 5;
   facts.outMod = op.getOutMod();
   if (failed(collectCaptures(op, facts.captures, facts.scalars)))
     return failure();

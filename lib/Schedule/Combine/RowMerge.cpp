@@ -434,14 +434,14 @@ void RowMerger::addColumns(RowSums &sums, Value weight, Value isThere,
 
 void RowMerger::addWeight(RowSums &sums, Value split, Value weight,
                           Value isThere) {
-  if (!facts.rowState) {
+  if (!facts.areStates()) {
     sums.weights = arith::AddFOp::create(b, sums.weights.get(), weight);
     return;
   }
   Value offset =
       arith::AddIOp::create(b, lseOffset, frame.getStride("partial_lse", 4));
   Value own = loadRow("partial_lse", offset, split);
-  // What is not there may be anything.
+  // A run that is not there may have left anything.
   own = arith::SelectOp::create(b, isThere, own, f32(0));
   sums.weights = math::FmaOp::create(b, weight, own, sums.weights.get());
 }
@@ -522,7 +522,7 @@ void RowMerger::storeLse(Value weights, Value largest) {
                             integer(place.column.getType(), 0));
   control.ifThen(isFirst, [&] {
     Value offset = getOffset("lse", 0, /*hasColumns=*/false);
-    if (facts.rowState) {
+    if (facts.areStates()) {
       LLVM::StoreOp::create(b, largest, getAddress("lse", offset), 4);
       offset = arith::AddIOp::create(b, offset, frame.getStride("lse", 3));
       LLVM::StoreOp::create(b, weights, getAddress("lse", offset), 4);
@@ -562,7 +562,7 @@ Value RowMerger::merge() {
   Value nan = f32(std::numeric_limits<double>::quiet_NaN());
   Value weights =
       arith::SelectOp::create(b, isUnknown, nan, sums.weights.get());
-  Value inverse = facts.rowState
+  Value inverse = facts.areStates()
                       ? arith::SelectOp::create(b, isUnknown, nan, f32(1))
                       : makeInverse(weights);
   SmallVector<Value> results;

@@ -1,8 +1,7 @@
 //===- RowWeights.h - What a run of keys weighs in a row --------*- C++ -*-===//
 //
-// What infinities and NaN give stands in docs/spec.md ("Infinite and NaN
-// logits"): exp(inf - inf) is 1, which maxima that are no larger than finite
-// numbers make it.
+// exp(inf - inf) is 1 here (docs/spec.md, "Infinite and NaN logits"), which
+// maxima that are no larger than finite numbers make it.
 //
 //===----------------------------------------------------------------------===//
 

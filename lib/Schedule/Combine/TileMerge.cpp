@@ -26,7 +26,6 @@ static CombineFacts getMergeFacts(const ProblemFacts &facts, int64_t runs) {
   merge.oScales = facts.mergedScales;
   merge.amax = facts.mergedAmax;
   merge.groupColumns = facts.mergedGroup;
-  merge.rowState = facts.rowState;
   merge.outMod = facts.mergedMod;
   return merge;
 }

@@ -174,7 +174,8 @@ static void makeWorkspaces(ProblemFacts &facts) {
       extent(facts.heads, "q", 1), extent(facts.queries, "q", 2)};
   facts.lse.workspace = "partial_lse";
   facts.lse.extents = extents;
-  if (facts.rowState)
+  // Maxima and sums of rows.
+  if (facts.lse.shape.size() == 5)
     facts.lse.extents.emplace_back(2);
   if (facts.oScales) {
     facts.oScales.workspace = "partial_scales";

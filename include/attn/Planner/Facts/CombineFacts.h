@@ -29,8 +29,6 @@ struct CombineFacts {
   /// own.
   TensorFacts work;
   int64_t equalRuns = 0;
-  /// Rows are not divided: in the place of LSEs are maxima and sums.
-  bool rowState = false;
   /// Changes o before it is rounded, null for nothing; and the tensors that it
   /// reads from outside.
   Region *outMod = nullptr;
@@ -42,6 +40,8 @@ struct CombineFacts {
   bool usesResults() const { return outMod || amax; }
   /// True if bytes of o are two results of f4E2M1FN.
   bool hasFloat4Results() const { return o.elementType.isInteger(8); }
+  /// True if rows are not divided: in the place of LSEs are maxima and sums.
+  bool areStates() const { return partialLse.shape.size() == 5; }
   /// Columns of a partial result that share a unit.
   int64_t getUnitColumns() const {
     return partialScales ? valueDim / partialScales.shape.back() : valueDim;

@@ -64,7 +64,7 @@ static bool hasRowStates(CombineOp op) {
   return type && type.hasRank() && type.getRank() == 5;
 }
 
-/// What partial maxima and sums of rows ask for.
+/// Checks the operands beside partial maxima and sums of rows.
 static LogicalResult checkRowStates(CombineOp op) {
   // combine_c15
   if (!hasRowStates(op))
@@ -85,9 +85,6 @@ static LogicalResult checkRowStates(CombineOp op) {
       return op.emitOpError("expected '")
              << operand.name
              << "' of type f32 beside maxima and sums of rows, got " << type;
-  if (!op.getOutMods().empty())
-    return op.emitOpError(
-        "expected no 'out_mod' beside maxima and sums of rows");
   if (op.getAmax())
     return op.emitOpError("expected no 'amax' beside maxima and sums of rows");
   return success();

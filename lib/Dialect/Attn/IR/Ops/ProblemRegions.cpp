@@ -229,5 +229,8 @@ LogicalResult CombineOp::verifyRegions() {
   if (getOutMods().size() > 1)
     return emitOpError("expected at most one 'out_mod', got ")
            << getOutMods().size();
+  // combine_c15
+  if (getOutMod() && cast<ShapedType>(getPartialLse().getType()).getRank() == 5)
+    return emitOpError("expected no 'out_mod' beside maxima and sums of rows");
   return checkOutMod(*this, getOutMod());
 }
