@@ -54,6 +54,7 @@ EXPLAINED = {
     "already, with no barrier between (05-layer-norm.py: `count = tl.load(Count)`)",
     "test_int_annotation": "writes to the fourth element of a tensor that has one",
     "test_load_scope_sem_coop_grid_cta_one": "two programs load and store one element",
+    "test_load_scope_sem_coop_grid_cta_not_one": "two programs load and store one element",
 }
 #: What a finding says in a test's error.
 FINDINGS = ("simulator's findings", "outside of every allocation")
