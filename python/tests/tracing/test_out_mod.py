@@ -98,6 +98,11 @@ OUTPUTS = {
 WITH_AMAX = ("static", "nvfp4", "joined")
 
 
+def enlarge(result, b, h, q_idx, column):
+    """Rows that a tile has beyond those of the problem would be the largest."""
+    return attn.mods.where(q_idx > 32, 1e6, result * 3)
+
+
 def check_amax(results, whole):
     """It is the largest f32 result, whatever becomes of that; NaN is larger than all others."""
     most = abs(whole["o"]).max()
@@ -110,7 +115,7 @@ def check_bits(chip, kind, arrays, **settings):
     has_amax = kind in WITH_AMAX and (chip, kind) != ("sm_100a", "nvfp4")
     problem = {
         "q": f"1x2x33x{arrays['q'].shape[3]}xf16", "kv_len": 40, "causal": True, "chip": chip, "split_keys": False,
-        "out_mod": lambda result, b, h, i, c: result * 3, "amax": has_amax,
+        "out_mod": enlarge, "amax": has_amax,
     }  # fmt: skip
     narrow = attn.compile(**problem, **OUTPUTS[kind])
     text = attn.compile(**problem, out_type="f32").mlir("problem")
@@ -167,6 +172,13 @@ def test_bits_of_quantised_f32_results(chip, dim, kind):
         most = abs(whole["o"]).reshape(1, 2, 33, dim // 16, 16).max(-1).repeat(16, -1)
         assert (abs(back - whole["o"]) <= 0.18 * most + 2e-3).all()
         assert not results["o"][0, 0, 0].any() and not results["o_scales"][0, 0, 0].any()
+
+
+def test_largest_of_columns_that_there_are():
+    """A tile has more of them."""
+    past = attn.out_mod(lambda r, b, h, i, c: attn.mods.where(c > 39, 1e6, r))
+    result = attn.compile(q="1x1x33x40xf16", amax=True, out_mod=past, schedule="tiled_d").simulate()
+    assert result.passed and result["amax"][0] < 100, result.text
 
 
 @pytest.mark.parametrize(
