@@ -237,8 +237,8 @@ bool isPlaceOnly(Operation *op);
 /// The decision that an op makes of a value, if it does nothing else.
 std::optional<Decision> getDecision(Operation *op, Value compared);
 
-/// What steps do at mbarriers: they wait, or do anything else. Each by all
-/// threads of a warp or by some, and by others than the elected one.
+/// Names uses of mbarriers: waits, and all others. `Wait` and `Other` are by
+/// any threads of a warp, the shared ones by others than the elected one too.
 enum class BarrierUse { Wait, SharedWait, Other, SharedOther, End };
 
 /// Bytes of an mbarrier.

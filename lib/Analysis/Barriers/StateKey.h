@@ -164,9 +164,6 @@ private:
   void learnPublished();
   void learnCompletions();
   const Knowledge *findUsers(const Warp &warp, size_t array, bool isWait) const;
-  bool isKnownToUsers(uint32_t event, int64_t cta, size_t array,
-                      bool byAll) const;
-  bool isKnownAtExit(uint32_t event, int64_t cta) const;
   void dropSignals();
   bool isKnownToAll(uint32_t event, const EventSet &who) const;
   void learn(uint32_t event, ArrayRef<uint64_t> who);

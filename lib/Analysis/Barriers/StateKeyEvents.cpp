@@ -131,35 +131,6 @@ void StateKey::learnCompletions() {
     }
 }
 
-/// Returns true if whoever may still wait at an mbarrier knows of an event, and
-/// with `byAll` whoever may do anything else there.
-bool StateKey::isKnownToUsers(uint32_t event, int64_t cta, size_t array,
-                              bool byAll) const {
-  return llvm::all_of(m.warps, [&](const Warp &warp) {
-    for (bool isWait : {true, false}) {
-      // Others may be used from each CTA.
-      if (isWait ? warp.cta != cta : !byAll)
-        continue;
-      const Knowledge *user = findUsers(warp, array, isWait);
-      if (user && !user->cause.test(event))
-        return false;
-    }
-    return true;
-  });
-}
-
-/// Returns true if a CTA knows of an event when its last warp exits.
-bool StateKey::isKnownAtExit(uint32_t event, int64_t cta) const {
-  return m.exits[cta].cause.test(event) ||
-         llvm::any_of(m.warps, [&](const Warp &warp) {
-           const WarpKnowledge &knows =
-               warp.rare.empty() ? warp.knows : warp.rare.front();
-           return warp.cta == cta && warp.state != Warp::Done &&
-                  (knows.all.cause.test(event) ||
-                   knows.elected.cause.test(event));
-         });
-}
-
 /// A phase that all who may ask for it know to be complete does not matter, nor
 /// do its signals: nothing is asked of it that does not hold. Of the one before
 /// it only those are asked who wait. Of a barrier of warps all are asked.
@@ -172,12 +143,35 @@ void StateKey::dropSignals() {
     });
     bool isMbarrier = cta < program.cluster && array != program.arrays.end();
     size_t number = array - program.arrays.begin();
+    // Those who wait are of the CTA, others may be of each.
+    auto isKnownToUsers = [&](uint32_t event, bool byAll) {
+      return llvm::none_of(m.warps, [&](const Warp &warp) {
+        const Knowledge *waiter = warp.cta == cta
+                                      ? findUsers(warp, number, /*isWait=*/true)
+                                      : nullptr;
+        const Knowledge *other =
+            byAll ? findUsers(warp, number, /*isWait=*/false) : nullptr;
+        return (waiter && !waiter->cause.test(event)) ||
+               (other && !other->cause.test(event));
+      });
+    };
+    // A CTA knows at its exit what one of its warps knows that goes on.
+    auto isKnownAtExit = [&](uint32_t event) {
+      return m.exits[cta].cause.test(event) ||
+             llvm::any_of(m.warps, [&](const Warp &warp) {
+               const WarpKnowledge &knows =
+                   warp.rare.empty() ? warp.knows : warp.rare.front();
+               return warp.cta == cta && warp.state != Warp::Done &&
+                      (knows.all.cause.test(event) ||
+                       knows.elected.cause.test(event));
+             });
+    };
     auto isKnown = [&](uint32_t event) {
       if (event == 0)
         return false;
-      return isMbarrier ? isKnownAtExit(event, cta) &&
-                              isKnownToUsers(event, cta, number, true)
-                        : isKnownToAll(event, cause);
+      return isMbarrier
+                 ? isKnownAtExit(event) && isKnownToUsers(event, /*byAll=*/true)
+                 : isKnownToAll(event, cause);
     };
     auto drop = [&](unsigned level) {
       m.forget(barrier.complete[level]);
@@ -188,9 +182,8 @@ void StateKey::dropSignals() {
     };
     bool knowsLast = isKnown(barrier.complete[0]);
     // `complete[1]` is not there where it was dropped before.
-    bool isAsked =
-        barrier.complete[1] != 0 && isMbarrier &&
-        !isKnownToUsers(barrier.complete[1], cta, number, /*byAll=*/false);
+    bool isAsked = barrier.complete[1] != 0 && isMbarrier &&
+                   !isKnownToUsers(barrier.complete[1], /*byAll=*/false);
     if (knowsLast || !isAsked)
       drop(1);
     if (knowsLast)

@@ -5,7 +5,7 @@
 // CHECK: error: early wait: the wait of warp 0 for phase 1 of 'ready'[0] is not ordered after the completion of phase 0: phase -1 satisfies it too
 
 gpu.module @kernels {
-  gpu.func @lanes_of_a_tile() kernel attributes {known_block_size = array<i32: 64, 1, 1>, attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["2", "1", "1"], block = [64, 1, 1], tensors = [], args = []>} {
+  gpu.func @lanes_of_a_tile(%p: !llvm.ptr<1>) kernel attributes {known_block_size = array<i32: 64, 1, 1>, attn.launch = #attn.launch<chip = "sm_90a", ptx = 86, grid = ["2", "1", "1"], block = [64, 1, 1], tensors = [{access = "read", dtype = "f32", name = "x", shape = array<i64: 4>, strides = array<i64: 1>}], args = [{kind = "pointer", tensor = "x"}]>} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c6 = arith.constant 6 : i32
