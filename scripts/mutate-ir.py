@@ -111,8 +111,9 @@ class Tools:
         code, said, ptx, record = self.compile(text, "--remarks-filter=attn.check.*")
         if code == 0:
             verdict = "bounded" if "not proved" in said else "unknown"
-            verdict = "proved" if "is proved for" in said else verdict
-            why = re.search(r"cannot be checked[^\n]*", said)
+            why = re.search(r"(?:cannot be checked|not-checked)[^\n]*", said)
+            # Of the kernels of several steps all have to be.
+            verdict = "proved" if "is proved for" in said and not why else verdict
             return {"static": verdict, "why": why.group(0) if why else "", "ptx": ptx, "record": record}
         message = re.search(r"error: (.*)", said)
         why = message.group(1) if message else said[:200]
@@ -141,7 +142,8 @@ class Tools:
         # A kernel written by hand has no reference and no tiles: it is asked for findings alone.
         is_planned = "problem" in launch
         verify = ["--verify", "--lose-bets"] if is_planned else []
-        is_persistent = is_planned and launch["target"]["chip"] != "sm_80"
+        # Each of several steps has a grid of its own.
+        is_persistent = is_planned and launch["target"]["chip"] != "sm_80" and "steps" not in launch
         grid = [f"--grid={launch['cluster'][0]},1,1"] if is_persistent else []
         for more in (["--schedule=random", "--seed=1", "--adversarial"], []):
             code, text = self.run(*command, *grid, *verify, "--jobs=1", *more)
