@@ -95,7 +95,7 @@ func.func @attention_c58_range(%q: memref<1x2x3x64xf16>, %k: memref<1x2x9x64xf16
 
 // -----
 
-func.func @combine_c14_no_lse(%po: memref<2x1x2x3x64xf32>, %pl: memref<2x1x2x3x2xf32>, %o: memref<1x2x3x64xf32>) {
+func.func @combine_c15_no_lse(%po: memref<2x1x2x3x64xf32>, %pl: memref<2x1x2x3x2xf32>, %o: memref<1x2x3x64xf32>) {
   // expected-error @below {{expected 'lse' beside maxima and sums of rows in 'partial_lse', got none}}
   attn.combine ins(%po, %pl : memref<2x1x2x3x64xf32>, memref<2x1x2x3x2xf32>) outs(%o : memref<1x2x3x64xf32>)
   return
@@ -103,7 +103,7 @@ func.func @combine_c14_no_lse(%po: memref<2x1x2x3x64xf32>, %pl: memref<2x1x2x3x2
 
 // -----
 
-func.func @combine_c14_numbers(%po: memref<2x1x2x3x64xf32>, %pl: memref<2x1x2x3x3xf32>, %o: memref<1x2x3x64xf32>, %l: memref<1x2x3x2xf32>) {
+func.func @combine_c15_numbers(%po: memref<2x1x2x3x64xf32>, %pl: memref<2x1x2x3x3xf32>, %o: memref<1x2x3x64xf32>, %l: memref<1x2x3x2xf32>) {
   // expected-error @below {{expected two numbers in 'partial_lse' for each row, got 3}}
   attn.combine ins(%po, %pl : memref<2x1x2x3x64xf32>, memref<2x1x2x3x3xf32>)
     outs(%o, %l : memref<1x2x3x64xf32>, memref<1x2x3x2xf32>)
@@ -112,7 +112,7 @@ func.func @combine_c14_numbers(%po: memref<2x1x2x3x64xf32>, %pl: memref<2x1x2x3x
 
 // -----
 
-func.func @combine_c14_type(%po: memref<2x1x2x3x64xf32>, %pl: memref<2x1x2x3x2xf32>, %o: memref<1x2x3x64xf16>, %l: memref<1x2x3x2xf32>) {
+func.func @combine_c15_type(%po: memref<2x1x2x3x64xf32>, %pl: memref<2x1x2x3x2xf32>, %o: memref<1x2x3x64xf16>, %l: memref<1x2x3x2xf32>) {
   // expected-error @below {{expected 'o' of type f32 beside maxima and sums of rows, got 'f16'}}
   attn.combine ins(%po, %pl : memref<2x1x2x3x64xf32>, memref<2x1x2x3x2xf32>)
     outs(%o, %l : memref<1x2x3x64xf16>, memref<1x2x3x2xf32>)
@@ -121,12 +121,21 @@ func.func @combine_c14_type(%po: memref<2x1x2x3x64xf32>, %pl: memref<2x1x2x3x2xf
 
 // -----
 
-func.func @combine_c14_out_mod(%po: memref<2x1x2x3x64xf32>, %pl: memref<2x1x2x3x2xf32>, %o: memref<1x2x3x64xf32>, %l: memref<1x2x3x2xf32>) {
+func.func @combine_c15_out_mod(%po: memref<2x1x2x3x64xf32>, %pl: memref<2x1x2x3x2xf32>, %o: memref<1x2x3x64xf32>, %l: memref<1x2x3x2xf32>) {
   // expected-error @below {{expected no 'out_mod' beside maxima and sums of rows}}
   attn.combine ins(%po, %pl : memref<2x1x2x3x64xf32>, memref<2x1x2x3x2xf32>)
     outs(%o, %l : memref<1x2x3x64xf32>, memref<1x2x3x2xf32>) out_mod {
     ^bb0(%r: f32, %b: i32, %h: i32, %i: i32, %c: i32):
       attn.yield %r : f32
     }
+  return
+}
+
+// -----
+
+func.func @combine_c15_amax(%po: memref<2x1x2x3x64xf32>, %pl: memref<2x1x2x3x2xf32>, %o: memref<1x2x3x64xf32>, %l: memref<1x2x3x2xf32>, %a: memref<1xf32>) {
+  // expected-error @below {{expected no 'amax' beside maxima and sums of rows}}
+  attn.combine ins(%po, %pl : memref<2x1x2x3x64xf32>, memref<2x1x2x3x2xf32>)
+    outs(%o, %l, %a : memref<1x2x3x64xf32>, memref<1x2x3x2xf32>, memref<1xf32>) {amax}
   return
 }
