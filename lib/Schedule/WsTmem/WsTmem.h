@@ -14,10 +14,10 @@
 // 256 rows, 128 in each CTA, with halves of keys and of columns of values that
 // each CTA has loaded. So shared memory's port gives half as many bytes of
 // these. Two pairs of a cluster that walk the same keys load half of each slot
-// for both (attn-shard-cga), which saves bytes of L2. Results of wide heads would
-// fill all columns of such products' rows: a CTA has 64 rows then, two threads of
-// the softmax a row, and probabilities lie in shared memory, since operand a of
-// these products does.
+// for both (attn-shard-cga), which saves bytes of L2. Results of wide heads
+// would fill all columns of such products' rows: a CTA has 64 rows then, two
+// threads of the softmax a row, and probabilities lie in shared memory, since
+// operand a of these products does.
 //
 //===----------------------------------------------------------------------===//
 
