@@ -80,7 +80,10 @@ def cache(request, monkeypatch):
 
 @pytest.fixture
 def empty_cache(cache):
-    """A cache of the test's own."""
+    """A cache of the test's own, beside no kernels that earlier tests have loaded."""
+    from attn.calls import attention_kernels
+
+    attention_kernels.clear()
     return cache
 
 

@@ -227,7 +227,7 @@ func.func @attention_c47_queries(
 
 func.func @attention_c47_alone(%q: memref<2x8x1x128xf16>, %k: memref<2x1x300x128xf16>, %s: memref<2x8x1x64xf16>) {
   // expected-error @below {{expected 'q_rope' only with 'k_rope'}}
-  "attn.attention"(%q, %k, %k, %q, %s) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0>}> ({}, {})
+  "attn.attention"(%q, %k, %k, %q, %s) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0>}> ({}, {})
     : (memref<2x8x1x128xf16>, memref<2x1x300x128xf16>, memref<2x1x300x128xf16>, memref<2x8x1x128xf16>, memref<2x8x1x64xf16>) -> ()
   return
 }

@@ -33,7 +33,7 @@ func.func @attention_c33_rank(
 
 func.func @attention_c33_all(%q: memref<2x8x300x64xf8E4M3FN>, %k: memref<2x2x200x64xf8E4M3FN>, %o: memref<2x8x300x64xbf16>, %a: memref<2x8xf32>) {
   // expected-error @below {{expected all three descales or none, got 1}}
-  "attn.attention"(%q, %k, %k, %o, %a) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>}> ({}, {})
+  "attn.attention"(%q, %k, %k, %o, %a) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>}> ({}, {})
     : (memref<2x8x300x64xf8E4M3FN>, memref<2x2x200x64xf8E4M3FN>, memref<2x2x200x64xf8E4M3FN>, memref<2x8x300x64xbf16>, memref<2x8xf32>) -> ()
   return
 }
@@ -42,7 +42,7 @@ func.func @attention_c33_all(%q: memref<2x8x300x64xf8E4M3FN>, %k: memref<2x2x200
 
 func.func @attention_c33_both(%q: memref<2x8x300x64xf16>, %k: memref<2x2x200x64xf8E4M3FN>, %o: memref<2x8x300x64xbf16>, %a: memref<2x2xf32>) {
   // expected-error @below {{expected both descales or none, got 1}}
-  "attn.attention"(%q, %k, %k, %o, %a) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>}> ({}, {})
+  "attn.attention"(%q, %k, %k, %o, %a) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>}> ({}, {})
     : (memref<2x8x300x64xf16>, memref<2x2x200x64xf8E4M3FN>, memref<2x2x200x64xf8E4M3FN>, memref<2x8x300x64xbf16>, memref<2x2xf32>) -> ()
   return
 }

@@ -73,7 +73,7 @@ func.func @attention_c41_columns(
 func.func @attention_c41_alone(%q: memref<2x8x300x64xf16>) {
   // expected-error @below {{expected both 'init_o' and 'init_lse' or neither, got one}}
   "attn.attention"(%q, %q, %q, %q, %q) ({}, {}) {
-    operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+    operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
   } : (memref<2x8x300x64xf16>, memref<2x8x300x64xf16>, memref<2x8x300x64xf16>, memref<2x8x300x64xf16>, memref<2x8x300x64xf16>) -> ()
   return
 }

@@ -157,7 +157,7 @@ func.func @attention_c38_rank(
 func.func @attention_c38_alone(%q: memref<2x8x82x64xf16>, %counts: memref<3xi32>) {
   // expected-error @below {{expected 'page_indptr' only with a page table}}
   "attn.attention"(%q, %q, %q, %q, %counts) ({}, {}) {
-    operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+    operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
   } : (memref<2x8x82x64xf16>, memref<2x8x82x64xf16>, memref<2x8x82x64xf16>, memref<2x8x82x64xf16>, memref<3xi32>) -> ()
   return
 }

@@ -211,7 +211,7 @@ func.func @attention_c50(
 
 func.func @attention_c50_twice(%q: memref<2x8x300x64xf16>, %o: memref<2x8x300x64xf16>) {
   // expected-error @below {{expected at most one 'key_range' and one 'out_mod', got 3 regions}}
-  "attn.attention"(%q, %q, %q, %o) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>}> ({
+  "attn.attention"(%q, %q, %q, %o) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>}> ({
   }, {
   }, {
   }, {

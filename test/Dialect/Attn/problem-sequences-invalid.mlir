@@ -6,7 +6,7 @@
 func.func @attention_c20(%q: memref<1x8x82x64xf16>, %lengths: memref<4xi32>) {
   // expected-error @below {{expected both 'cu_seqlens_q' and 'cu_seqlens_k' or neither, or 'cu_seqlens_q' beside pages and 'kv_lengths', got one}}
   "attn.attention"(%q, %q, %q, %q, %lengths) ({}, {}) {
-    operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, max_seqlen_q = 64 : i64
+    operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, max_seqlen_q = 64 : i64
   } : (memref<1x8x82x64xf16>, memref<1x8x82x64xf16>, memref<1x8x82x64xf16>, memref<1x8x82x64xf16>, memref<4xi32>) -> ()
   return
 }

@@ -6,10 +6,10 @@
 
 // CHECK: gpu.func @ring
 // CHECK: scf.for
-// CHECK: st.relaxed.cta.shared.u32
+// CHECK: st.relaxed.cluster.shared.u32
 // CHECK: gpu.barrier
 // CHECK: partition "consumer"
-// CHECK: ld.relaxed.cta.shared.u32
+// CHECK: ld.relaxed.cluster.shared.u32
 // CHECK: scf.while
 // CHECK: nvvm.mbarrier.try_wait
 // CHECK: %globaltimer
@@ -17,7 +17,7 @@
 // CHECK: atom.relaxed.gpu.global.add.u32
 // CHECK-NOT: attn.mbarrier.wait
 // CHECK: attn.local_load
-// CHECK: %[[FLAG:.+]] = llvm.inline_asm has_side_effects "ld.relaxed.cta.shared.u32
+// CHECK: %[[FLAG:.+]] = llvm.inline_asm has_side_effects "ld.relaxed.cluster.shared.u32
 // CHECK: %[[ISZERO:.+]] = arith.cmpi eq, %[[FLAG]],
 // CHECK: %[[GOES:.+]] = nvvm.vote.sync all %{{.+}}, %[[ISZERO]] -> i1
 // CHECK-NEXT: scf.if %[[GOES]] {

@@ -68,12 +68,12 @@ Value Words::inCTA(Value address, Value rank) {
 }
 
 Value Words::load(Value address) {
-  return assemble(b.getI32Type(), "ld.relaxed.cta.shared.u32 $0, [$1];",
+  return assemble(b.getI32Type(), "ld.relaxed.cluster.shared.u32 $0, [$1];",
                   "=r,r,~{memory}", address);
 }
 
 void Words::store(Value address, Value value) {
-  assemble(Type(), "st.relaxed.cta.shared.u32 [$0], $1;", "r,r,~{memory}",
+  assemble(Type(), "st.relaxed.cluster.shared.u32 [$0], $1;", "r,r,~{memory}",
            {address, value});
 }
 
