@@ -75,7 +75,7 @@ CHECKS = [
           "{python} scripts/hold-ptx.py --standard --most=3 --jobs={jobs} --bin={build}/bin"),
     Check("kernels in every order", 20,
           "env ATTN_ORACLE_KERNELS=100000 ATTN_ORACLE_SEED=2 "
-          "{build}/unittests/Analysis/AttnAnalysisTests --gtest_filter=BarrierOracle*:LateLoadOracle*"),
+          "{build}/unittests/Analysis/AttnAnalysisTests --gtest_filter=*Oracle*"),
     Check("whole tests of kernels", 12,
           "bash -c 'source scripts/common.sh && ATTN_NIGHTLY=1 $LLVM_BIN/lit -sv -j {jobs} "
           "--filter=\"Integration|sim-grid|skeleton\" {build}/test'"),
