@@ -23,7 +23,7 @@ Device::~Device() = default;
 Expected<Module *> Device::loadModule(StringRef ptx, StringRef name) {
   Expected<std::unique_ptr<sim::Program>> program = sim::parsePTX(ptx, name);
   if (!program)
-    return fail(Status::InvalidPTX, llvm::toString(program.takeError()));
+    return explainUnread(ptx, program.takeError());
   if (Error error = checkTarget((*program)->getTarget(), chip))
     return std::move(error);
   auto module = std::make_unique<Module>();

@@ -137,6 +137,23 @@ mlir::attn::device::extractPTX(const void *image,
   return text.str();
 }
 
+Error mlir::attn::device::explainUnread(StringRef ptx, Error error) {
+  StringRef rest = ptx.split(".version").second.ltrim();
+  unsigned major = 0, minor = 0;
+  bool isNewer = !rest.consumeInteger(10, major) && rest.consume_front(".") &&
+                 !rest.consumeInteger(10, minor) &&
+                 std::pair(major, minor) > kNewestPTX;
+  std::string why = llvm::toString(std::move(error));
+  if (!isNewer)
+    return fail(Status::InvalidPTX, why);
+  return fail(Status::UnsupportedPTX,
+              llvm::formatv("expected PTX of version {0}.{1} or older, got "
+                            "{2}.{3}, with {4}",
+                            kNewestPTX.first, kNewestPTX.second, major, minor,
+                            why)
+                  .str());
+}
+
 Error mlir::attn::device::checkTarget(StringRef ptxTarget,
                                       const TargetRow &chip) {
   StringRef rest = ptxTarget;

@@ -23,6 +23,7 @@ Expected<AttentionResult> sim::mergePartialResults(const TensorView &o,
     return areStates ? lse.get({s, b, h, i, 0}) : lse.get({s, b, h, i});
   };
   AttentionResult result;
+  result.hasStates = areStates;
   result.shape.assign(o.shape.begin() + 1, o.shape.end());
   int64_t splits = o.shape[0], columns = o.shape[4];
   for (int64_t b = 0; b < o.shape[1]; ++b)
@@ -75,7 +76,7 @@ TensorView sim::viewOutput(const AttentionResult &result) {
 }
 
 std::vector<double> sim::listLogs(const AttentionResult &result) {
-  if (result.sums.empty())
+  if (!result.hasStates)
     return result.lse;
   std::vector<double> logs;
   for (auto [maximum, sum] : llvm::zip_equal(result.lse, result.sums))
@@ -86,7 +87,7 @@ std::vector<double> sim::listLogs(const AttentionResult &result) {
 TensorView sim::viewLogs(const AttentionResult &result,
                          const std::vector<double> &logs) {
   llvm::SmallVector<int64_t> shape(ArrayRef(result.shape).drop_back());
-  if (!result.sums.empty())
+  if (result.hasStates)
     shape.push_back(2);
   return viewDoubles(shape, logs);
 }

@@ -62,8 +62,8 @@ public:
     int64_t rows = result.shape[0] * result.shape[1] * result.shape[2];
     result.o.assign(rows * problem.dv, 0.0);
     result.lse.assign(rows, -infinity);
-    if (problem.rowState)
-      result.sums.assign(rows, 0);
+    result.hasStates = problem.rowState;
+    result.sums.assign(problem.rowState ? rows : 0, 0);
     result.defined.assign(rows, 0);
 
     std::atomic<int64_t> next{0};

@@ -322,6 +322,12 @@ TEST_F(DeviceTest, ModulesThatDoNotLoad) {
                                   ".address_size 64\n");
   EXPECT_EQ(int(takeStatus(newer.takeError()).first),
             int(Status::UnsupportedPTX));
+  auto later =
+      device->loadModule(".version 99.0\n.target sm_80\n.frobnicate\n");
+  auto [status, message] = takeStatus(later.takeError());
+  EXPECT_EQ(int(status), int(Status::UnsupportedPTX));
+  EXPECT_THAT(message, HasSubstr("expected PTX of version 9.4 or older, got "
+                                 "99.0, with "));
   auto big = device->loadModule(".version 8.0\n.target sm_80\n"
                                 ".address_size 64\n"
                                 ".global .b8 x[100];\n"

@@ -17,6 +17,7 @@ TEST(Deviation, OfMaximaAndSums) {
   AttentionResult reference;
   reference.shape = {1, 1, 2, 1};
   reference.lse = {1.0, -kInfinity};
+  reference.hasStates = true;
   reference.sums = {8.0, 0.0};
   reference.defined = {1, 1};
   Tensor states(DType::F32, {1, 1, 2, 2});

@@ -5,6 +5,7 @@
 
 #include "attn/Device/Status.h"
 #include "attn/Simulator/Simulator.h"
+#include <utility>
 
 namespace mlir::attn {
 struct TargetRow;
@@ -27,6 +28,14 @@ bool isFatbin(const void *image);
 /// has all of the fatbin's kernels.
 llvm::Expected<std::string> findKeptPTX(const void *fatbin,
                                         llvm::StringRef folder);
+
+/// The newest version of PTX whose instructions are known. Modules of later
+/// ones load as far as they have no others.
+inline constexpr std::pair<unsigned, unsigned> kNewestPTX = {9, 4};
+
+/// Returns the failure of a module whose text gave `error` when it was read: of
+/// PTX that is newer than `kNewestPTX` that is not the text's fault.
+llvm::Error explainUnread(llvm::StringRef ptx, llvm::Error error);
 
 /// Checks that code for `ptxTarget`, such as "sm_90a", runs on the chip.
 llvm::Error checkTarget(llvm::StringRef ptxTarget, const TargetRow &chip);

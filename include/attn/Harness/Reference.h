@@ -87,6 +87,8 @@ struct AttentionResult {
   std::vector<double> o;
   /// With `row_state` maxima of rows.
   std::vector<double> lse;
+  /// True with `row_state`.
+  bool hasStates = false;
   /// With `row_state` sums of rows, by which o is not divided; else empty.
   std::vector<double> sums;
   /// For each element of lse 1 where it and its row of o are defined; rows

@@ -403,15 +403,8 @@ std::optional<Affine> Machine::readGlobal(const Step &step,
 static Affine settle(const Facts &facts, const Affine &sum) {
   if (sum.isConstant())
     return sum;
-  auto numbers = facts.findNumbers();
-  if (!numbers)
-    return sum;
-  llvm::DenseMap<uint32_t, int64_t> values(numbers->begin(), numbers->end());
-  Affine one(sum.constant);
-  for (auto [number, factor] : sum.terms)
-    one.constant += factor * values.lookup(number);
-  bool isOne = facts.imply(sum.plus(one, -1)) && facts.imply(one.plus(sum, -1));
-  return isOne ? one : sum;
+  std::optional<int64_t> only = facts.findOnly(sum);
+  return only ? Affine(*only) : sum;
 }
 
 /// Returns sums that are not negative of the outcome of an op that only says

@@ -335,3 +335,40 @@ Facts::findNumbers() const {
     return take(*sample);
   return std::nullopt;
 }
+
+/// Unknowns among which integers are searched for.
+static constexpr size_t kMostSearched = 24;
+
+bool Facts::haveIntegers() const {
+  llvm::MapVector<uint32_t, unsigned> columns;
+  IntegerPolyhedron rows = getRows(facts, columns);
+  work += 2 * facts.size() * (columns.size() + 1);
+  presburger::Simplex simplex(rows);
+  if (simplex.isEmpty())
+    return false;
+  // A search among many unknowns takes far too long: there may be integers
+  // then.
+  return columns.size() > kMostSearched || simplex.getSamplePointIfIntegral() ||
+         findNumbers();
+}
+
+std::optional<int64_t> Facts::findOnly(const Affine &sum) const {
+  llvm::MapVector<uint32_t, unsigned> columns;
+  IntegerPolyhedron rows = getRows(facts, columns);
+  llvm::SmallVector<llvm::DynamicAPInt> coefficients(columns.size() + 1);
+  for (auto [number, factor] : sum.terms) {
+    auto *column = columns.find(number);
+    if (column == columns.end())
+      return std::nullopt;
+    coefficients[column->second] = llvm::DynamicAPInt(factor);
+  }
+  coefficients.back() = llvm::DynamicAPInt(sum.constant);
+  work += 4 * facts.size() * (columns.size() + 1);
+  presburger::Simplex simplex(rows);
+  if (simplex.isEmpty())
+    return std::nullopt;
+  auto [least, most] = simplex.computeIntegerBounds(coefficients);
+  if (!least.isBounded() || !most.isBounded() || *least != *most)
+    return std::nullopt;
+  return int64_t(*least);
+}

@@ -68,10 +68,14 @@ public:
   void keepOnly(const llvm::DenseSet<uint32_t> &live);
   /// True if no numbers are like that.
   bool areImpossible() const;
-  /// True if integers are.
-  bool haveIntegers() const { return !areImpossible() && findNumbers(); }
+  /// True if integers are, or if there are too many unknowns to search for
+  /// them.
+  bool haveIntegers() const;
   /// Numbers for which all hold, the least ones if there are such.
   std::optional<std::vector<std::pair<uint32_t, int64_t>>> findNumbers() const;
+  /// Returns the only integer that the sum can be, nothing if it can be several
+  /// or none.
+  std::optional<int64_t> findOnly(const Affine &sum) const;
   llvm::ArrayRef<Affine> get() const { return facts; }
   /// Returns how much was computed to answer since this was asked last.
   int64_t takeWork() const { return std::exchange(work, 0); }

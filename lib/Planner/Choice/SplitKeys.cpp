@@ -17,8 +17,9 @@ static constexpr Factor kShortestRun{"splits.shortest_run"};
 
 int64_t attn::getShortestRun(int64_t queries) {
   static constexpr Factor kKeysOfQuery{"splits.keys_of_query"};
-  return std::llround(
-      std::min(double(kShortestRun), kKeysOfQuery * double(queries)));
+  // There may be no queries.
+  return std::llround(std::clamp<double>(kKeysOfQuery * double(queries), 1,
+                                         double(kShortestRun)));
 }
 
 /// Most runs: a thread of attn.combine walks all of a row.

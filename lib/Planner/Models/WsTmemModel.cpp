@@ -352,8 +352,8 @@ static double getBusyClocks(const ProblemFacts &facts, WsTmemPlanAttr plan,
     return std::max(most + kHeldClocks, units.expClocks + kLoneClocks);
   if (plan.getPBeside())
     return most + kBesideClocks;
-  // Copies of keys and of values that have rings of their own do not wait for
-  // each other: the wait for probabilities hides where operands take long
+  // Copies of keys and of values wait for each other in the ring of one CTA
+  // alone. Elsewhere the wait for probabilities hides where operands take long
   // enough.
   if (!sharesRing(facts, plan) || plan.getPair())
     return std::max(others + (plan.getPair() ? kPairClocks : kOverlaidClocks),

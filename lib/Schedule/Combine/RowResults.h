@@ -8,10 +8,9 @@
 
 namespace mlir::attn {
 
-/// Changes f32 results of the columns from `place` on as out_mod says, and
-/// multiplies them by the factor of results, if something is done with them
-/// before that. Returns their largest size before
-/// that, f32, if it is wanted, else null.
+/// Changes f32 results of the columns from `place` on as out_mod says, and then
+/// multiplies them by the factor of results, if it was left out before. Returns
+/// their largest size in front of that factor, f32, if it is wanted, else null.
 Value changeResults(KernelFrame &frame, const CombineFacts &facts,
                     const MergedColumns &place,
                     llvm::MutableArrayRef<Value> values);

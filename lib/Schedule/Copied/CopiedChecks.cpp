@@ -96,6 +96,14 @@ llvm::Error attn::checkDealtRuns(const ProblemFacts &facts, int64_t runs) {
     return llvm::createStringError(llvm::formatv(
         "expected dealt_runs of more than the {0} sequences, got {1}",
         facts.batch, runs));
+  // Tiles of all heads have numbers of 32 bits.
+  int64_t most =
+      std::numeric_limits<int32_t>::max() / std::max<int64_t>(1, facts.heads);
+  if (runs > most)
+    return llvm::createStringError(
+        llvm::formatv("expected dealt_runs of at most {0} with {1} heads, got "
+                      "{2}",
+                      most, facts.heads, runs));
   if (!facts.o.value.getDefiningOp<memref::AllocOp>())
     return llvm::createStringError("expected partial results in memory of "
                                    "memref.alloc for dealt_runs");

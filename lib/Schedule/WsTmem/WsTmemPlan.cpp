@@ -377,8 +377,8 @@ static llvm::Error checkHalfTiles(const ProblemFacts &facts,
   return llvm::Error::success();
 }
 
-/// Refuses wide heads in two tiles, values that two CTAs cannot
-/// divide, and blocks whose parts of values are no steps of a product.
+/// Refuses wide heads in two tiles, values that two CTAs cannot divide, and
+/// blocks whose parts of values are no steps of a product.
 static llvm::Error checkWide(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   if (facts.headDim > kUsualColumns && !hasOneTile(plan))
     return makeUnsupported(
@@ -444,10 +444,11 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
     return error;
   if (llvm::Error error = checkWide(facts, plan))
     return error;
-  if (llvm::Error error = checkBlockLists(
-          facts,
-          countPairCTAs(plan) * plan.getTiles() * getTileRows(facts, plan),
-          plan.getBlockN()))
+  if (llvm::Error error =
+          checkBlockLists(facts,
+                          countPairCTAs(plan) * countClusterPairs(plan) *
+                              plan.getTiles() * getTileRows(facts, plan),
+                          plan.getBlockN()))
     return error;
   // A thread has fewer columns at a time than groups may have.
   if (facts.hasResultScales() && hasOneTile(plan))

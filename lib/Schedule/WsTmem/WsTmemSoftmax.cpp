@@ -498,7 +498,7 @@ void Softmax::storeAbsentRuns(Type rows) {
   control.forRange(arith::SelectOp::create(b, isFirst, tile.at.runs, most),
                    most, [&](Value run) {
                      tile.at.split = run;
-                     GlobalStoreOp::create(b, none, emitResultView(tile, "lse"),
+                     GlobalStoreOp::create(b, none, emitLogViews(tile).logs,
                                            tile.row);
                    });
   tile.at.split = own;

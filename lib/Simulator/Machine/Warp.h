@@ -72,7 +72,7 @@ struct CpAsyncOp {
 /// One warp's part of a wgmma in flight.
 struct WarpProduct {
   virtual ~WarpProduct() = default;
-  /// Whether it accumulates into the register.
+  /// True if it accumulates into the register.
   virtual bool writes(uint32_t meta) const = 0;
   /// Writes the accumulator now; may fault.
   virtual void finish(Exec &x) = 0;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -364,10 +365,10 @@ def get_stream(value: Any, stream: int | None, device: int) -> int:
 
 
 def get_chip_of(device: int, is_narrow: bool = False) -> str:
-    """The target of a device; without a GPU that of the simulator, with `is_narrow`
-    one that converts 8-bit floats."""
+    """The target of a device; without a GPU $ATTN_CHIP, else sm_80, with `is_narrow`
+    sm_89, which converts 8-bit floats."""
     if device < 0 and not host_arrays.has_device():
-        return "sm_89" if is_narrow else "sm_80"
+        return os.environ.get("ATTN_CHIP") or ("sm_89" if is_narrow else "sm_80")
     opened = cuda_driver.get_device(max(device, 0))
     return get_chip(opened.major, opened.minor)
 

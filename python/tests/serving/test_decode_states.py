@@ -4,6 +4,7 @@ import attn
 import numpy as np
 import pytest
 from attn.launch import host_arrays
+from attn.serving import decode_launch
 from test_decode import VALUES, attend, check, make_latent, refuse
 
 
@@ -22,6 +23,18 @@ def test_values_are_keys():
     options = {"value_dim": VALUES, "scale": 0.125, "lse": True}
     check(attn.mla_decode(q, pool, table, lengths, **options), want)
     check(attn.mla_decode(q, pool, table, lengths, **options, run_keys=64), want)
+
+
+def test_the_chip_of_host_arrays(monkeypatch):
+    """The environment names it, for serving calls as for others."""
+    assert decode_launch.get_chip_of(-1, is_narrow=True) == "sm_89"
+    monkeypatch.setenv("ATTN_CHIP", "sm_90a")
+    assert decode_launch.get_chip_of(-1, is_narrow=True) == "sm_90a"
+    q, pool, table, lengths = make_latent([20, 3])
+    q, pool = (np.ascontiguousarray(each[..., :VALUES]) for each in (q, pool))
+    keys = pool[:, :, None]
+    want = attend(q * (0.125 * VALUES**0.5), keys, keys, table, lengths)
+    check(attn.mla_decode(q, pool, table, lengths, value_dim=VALUES, scale=0.125, lse=True), want)
 
 
 def test_row_states():

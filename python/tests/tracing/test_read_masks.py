@@ -91,3 +91,15 @@ def test_reading_masks_is_a_choice(monkeypatch):
     monkeypatch.setenv("ATTN_READ_MASKS", "no")
     with pytest.raises(attn.ArgumentError, match="ATTN_READ_MASKS: expected 0 or 1, got 'no'"):
         attn.compile(**options)
+
+
+def test_documents_of_any_lengths():
+    """The check of a kernel with many unknown numbers ends by its count of steps."""
+    ids = np.zeros((1, 70), np.int32)
+    kernel = attn.compile(
+        q="1x2x70x64xf16", chip="sm_90a", dynamic=True,
+        mask_mod=lambda b, h, q, kv: (ids[b, q] == ids[b, kv]) & (q >= kv),
+    )  # fmt: skip
+    assert any("gives key_range" in note for note in kernel.plan_notes)
+    proof = kernel.proofs["attn_fwd"]
+    assert proof.verdict == "proved" or "steps" in proof.reason

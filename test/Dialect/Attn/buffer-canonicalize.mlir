@@ -33,6 +33,16 @@ func.func @own_block(%b: !b) -> !b {
   return %r : !b
 }
 
+// Neither is it lost behind another view.
+// CHECK-LABEL: func.func @view_of_own_block(
+// CHECK: attn.reinterpret {{.*}} {cga = #attn.cga<{{\[\[}}0, 1]]>}
+// CHECK: attn.reinterpret
+func.func @view_of_own_block(%b: !b) -> !half {
+  %own = attn.reinterpret %b {cga = #attn.cga<[[0, 1]]>} : !b -> !b
+  %r = attn.reinterpret %own : !b -> !half
+  return %r : !half
+}
+
 // CHECK-LABEL: func.func @view_of_view(
 // CHECK-SAME: %[[B:.*]]: !attn.buffer
 // CHECK-NEXT: %[[R:.*]] = attn.reinterpret %[[B]] : <64x128xf16, #attn.swizzled<span = 128>, shared> -> <32x64xf16, #attn.swizzled<span = 128>, shared>

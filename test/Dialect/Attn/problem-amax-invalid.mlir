@@ -69,3 +69,11 @@ func.func @largest_of_few(%t: tensor<64x64xf32, #attn.auto>, %g: !attn.global<?x
   attn.global_max %t, %g[%row] to %a : tensor<64x64xf32, #attn.auto>, !attn.global<?x128xf16>
   return
 }
+
+// -----
+
+func.func @largest_of_odd_pairs(%t: tensor<128x63xf32, #attn.auto>, %g: !attn.global<?x31xi8>, %row: i32, %a: !llvm.ptr<1>) {
+  // expected-error @below {{expected an even number of columns beside pairs, got 63}}
+  attn.global_max %t, %g[%row] to %a : tensor<128x63xf32, #attn.auto>, !attn.global<?x31xi8>
+  return
+}

@@ -107,7 +107,8 @@ public:
   void partitions(ArrayRef<Partition> list);
   /// Calls `body` for one thread of the warp.
   void elect(Body body);
-  /// Calls `body` in the first CTA of a cluster.
+  /// Calls `body` in the CTAs of a cluster whose lowest `bits` bits of the rank
+  /// are zeros; without any in the first one.
   void inLeader(Body body, int64_t bits = 0);
 
   /// Gives up: nothing more is made, and isWhole() is false. The caller has

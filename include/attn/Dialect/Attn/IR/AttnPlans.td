@@ -150,8 +150,8 @@ def Attn_WsTmemPlanAttr : Attn_Plan<Attn_Dialect, "WsTmemPlan", "ws_tmem", "ws_t
     Attn_PlanInt<2,
       "Tiles of 128 query rows of a CTA, which walk the same keys: 2, or 1 where wide "
       "results leave no columns for another one. Then scores of two blocks have "
-      "columns, rows come in slices of 128 bytes and values in parts of 32 keys, a "
-      "slot each, and a warpgroup of its own stores results">:$tiles,
+      "columns, rows come in slices of 128 bytes and values in parts of 32 keys, in a "
+      "pair of 64, a slot each, and a warpgroup of its own stores results">:$tiles,
     Attn_PlanInt<128,
       "Keys of a block, a multiple of 16 up to 128, or 256 in a pair with one "
       "tile">:$block_n,
@@ -193,8 +193,9 @@ def Attn_WsTmemPlanAttr : Attn_Plan<Attn_Dialect, "WsTmemPlan", "ws_tmem", "ws_t
       "Two CTAs of a cluster multiply together: each has tiles of its own, and of each "
       "block half of the keys for scores and half of the columns of values, so that it "
       "loads and reads half as many bytes of them. With queries of more than 256 "
-      "columns a tile has 64 rows in each, two threads of the softmax have a row, and "
-      "`block_n` is 128 or 256">:$pair,
+      "columns a tile has 64 rows in each, two threads of the softmax have a row, "
+      "`block_n` is 128 or 256, columns of values are a multiple of 256, `softmax` is "
+      "exact or threshold, and `p_parts` and `value_ctas` are not there">:$pair,
     Attn_PlanInt<1,
       "CTAs of a cluster that have the same tile and divide the columns of its results, "
       "1 or 2: each computes all scores and probabilities. With 2 `tiles` is 1 and "

@@ -152,7 +152,8 @@ OpFoldResult ReinterpretOp::fold(FoldAdaptor) {
   if (source == getType() && !getCga())
     return getSource();
   auto inner = getSource().getDefiningOp<ReinterpretOp>();
-  if (!inner)
+  // What CTAs share of a slot is said of that view alone.
+  if (!inner || inner.getCga())
     return {};
   // Bytes and alignment shrink from view to view, but nothing was compared with
   // a layout that is not chosen yet.

@@ -136,8 +136,13 @@ LogicalResult GlobalMaxOp::verify() {
     return emitOpError("expected a tile of f32, got ") << tile;
   GlobalType rows = getRows().getType();
   SmallVector<int64_t> shape(tile.getShape());
-  if (rows.getElementType().isInteger(8) && shape.size() == 2)
+  if (rows.getElementType().isInteger(8) && shape.size() == 2) {
+    if (shape.back() % 2 != 0)
+      return emitOpError(
+                 "expected an even number of columns beside pairs, got ")
+             << shape.back();
     shape.back() /= 2;
+  }
   return verifyRows(*this, rows, shape, rows.getElementType(),
                     /*allowPadding=*/true);
 }

@@ -122,7 +122,7 @@ def Attn_ReinterpretOp : Attn_Op<"reinterpret", [Pure, DeclareOpInterfaceMethods
     blocks under each type.
 
     Folds: a view of the buffer's own type is the buffer, unless it has a `cga`, a
-    view of a view is one of the buffer behind it.
+    view of a view without one is a view of the buffer behind both.
 
     Undefined behaviour: reading bytes that were written under another type
     whose layout puts other elements there.
