@@ -9,7 +9,7 @@ import sys
 
 from lint_util import read_text, report, tracked_files
 
-LIMIT = 677
+LIMIT = 674
 OPENER = re.compile(r"^ *///? (What|Whether|The same|Of|Who)\b")
 
 

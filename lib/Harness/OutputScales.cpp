@@ -62,17 +62,13 @@ static int64_t countGroups(ArrayRef<int64_t> scales, int64_t columns,
   return groups > 0 && columns % groups == 0 ? groups : 0;
 }
 
-/// The largest number of f8E4M3FN, the scales of results of 4 bits.
-static constexpr double kLargestScale = 448;
-/// That of f4E2M1FN.
-static constexpr double kLargestFloat4 = 6;
-
-/// Returns the number of f4E2M1FN that the lowest four bits say.
-static double decodeFloat4(int bits) {
-  constexpr double numbers[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
-  double number = numbers[bits & 7];
-  return bits & 8 ? -number : number;
+/// Returns the largest number of a format.
+static double getLargest(const llvm::fltSemantics &format) {
+  return APFloat::getLargest(format).convertToDouble();
 }
+
+/// Returns the largest scale of results of 4 bits.
+static double getLargestScale() { return getLargest(APFloat::Float8E4M3FN()); }
 
 /// Returns the format of results; bytes are pairs of f4E2M1FN.
 static const llvm::fltSemantics &getFormat(DType dtype) {
@@ -80,6 +76,19 @@ static const llvm::fltSemantics &getFormat(DType dtype) {
     return APFloat::Float4E2M1FN();
   return dtype == DType::F8E5M2 ? APFloat::Float8E5M2()
                                 : APFloat::Float8E4M3FN();
+}
+
+/// Returns the number in a column of stored results; `index` names its row. Of
+/// pairs of f4E2M1FN the even column is in the lower half of a byte.
+static double readResult(const TensorView &o, DType dtype,
+                         llvm::SmallVector<int64_t, 4> index, int64_t column) {
+  bool isPaired = dtype == DType::I8;
+  index[3] = isPaired ? column / 2 : column;
+  double number = o.get(index);
+  if (!isPaired)
+    return number;
+  llvm::APInt bits(/*numBits=*/4, int64_t(number) >> (column % 2 * 4) & 15);
+  return APFloat(getFormat(dtype), bits).convertToDouble();
 }
 
 /// Returns the place of a number among all of its format, 0 for zero.
@@ -98,8 +107,7 @@ sim::applyOutputScales(const TensorView &o, DType dtype,
                        const TensorView &scales, int64_t groupColumns,
                        const AttentionResult &reference) {
   llvm::SmallVector<int64_t, 4> stored(reference.shape);
-  bool isPaired = dtype == DType::I8;
-  if (isPaired)
+  if (dtype == DType::I8)
     stored.back() /= 2;
   if (Error error = checkShape("o", o.shape, stored))
     return std::move(error);
@@ -116,14 +124,9 @@ sim::applyOutputScales(const TensorView &o, DType dtype,
   AttentionResult result = reference;
   forEachGroup(reference, groups, scales.shape, [&](const Group &group) {
     double scale = scales.get(group.place);
-    llvm::SmallVector<int64_t, 4> index(group.index);
-    for (int64_t column = group.first; column < group.last; ++column) {
-      index[3] = isPaired ? column / 2 : column;
-      double number = o.get(index);
-      if (isPaired)
-        number = decodeFloat4(int(number) >> (column % 2 * 4));
-      result.o[group.row * reference.shape[3] + column] = number * scale;
-    }
+    for (int64_t column = group.first; column < group.last; ++column)
+      result.o[group.row * reference.shape[3] + column] =
+          readResult(o, dtype, group.index, column) * scale;
   });
   return result;
 }
@@ -136,7 +139,7 @@ sim::findWrongScale(const TensorView &scales, DType dtype, int64_t groupColumns,
   // A power of two is the least one that is no less.
   bool isPower = scales.dtype == DType::F8E8M0FNU;
   const llvm::fltSemantics &kind = getFormat(dtype);
-  double largest = APFloat::getLargest(kind).convertToDouble();
+  double largest = getLargest(kind);
   // A scale of f8E4M3FN is rounded itself.
   double distance = isPaired ? 0x1p-10 : 0;
   if (isPaired)
@@ -158,7 +161,7 @@ sim::findWrongScale(const TensorView &scales, DType dtype, int64_t groupColumns,
     double accepted = rowTolerance * findMost(row) / largest + distance;
     double expected = most > 0 ? most / largest : isPaired ? 0 : 1;
     if (isPaired)
-      expected = std::min(expected, kLargestScale);
+      expected = std::min(expected, getLargestScale());
     double scale = scales.get(group.place);
     if (isPower && most > 0 && scale > expected * (1 - tolerance) &&
         scale < 2 * expected * (1 + tolerance) + accepted)
@@ -185,7 +188,7 @@ sim::findWrongScale(const TensorView &scales, DType dtype, int64_t groupColumns,
 }
 
 void sim::limitFloat4(AttentionResult &reference) {
-  constexpr double most = kLargestFloat4 * kLargestScale;
+  double most = getLargest(APFloat::Float4E2M1FN()) * getLargestScale();
   for (double &number : reference.o)
     if (std::abs(number) > most)
       number = std::copysign(most, number);
@@ -199,8 +202,7 @@ static RoundedNumbers compareRounded(const TensorView &o, DType dtype,
                                      int64_t groupColumns,
                                      const AttentionResult &reference) {
   const llvm::fltSemantics &format = getFormat(dtype);
-  double largest = APFloat::getLargest(format).convertToDouble();
-  bool isPaired = dtype == DType::I8;
+  double largest = getLargest(format);
   int64_t columns = reference.shape[3], groups = 1;
   if (scales)
     groups = countGroups(scales->shape, columns, groupColumns);
@@ -210,12 +212,8 @@ static RoundedNumbers compareRounded(const TensorView &o, DType dtype,
       scales ? ArrayRef<int64_t>(scales->shape) : ArrayRef<int64_t>(),
       [&](const Group &group) {
         double scale = scales ? scales->get(group.place) : 1;
-        llvm::SmallVector<int64_t, 4> index(group.index);
         for (int64_t column = group.first; column < group.last; ++column) {
-          index[3] = isPaired ? column / 2 : column;
-          double number = o.get(index);
-          if (isPaired)
-            number = decodeFloat4(int(number) >> (column % 2 * 4));
+          double number = readResult(o, dtype, group.index, column);
           // Nothing is left of numbers that are too small for a scale.
           double wanted =
               scale == 0 ? 0

@@ -336,7 +336,7 @@ def _launch(
     call.launch(addresses, _get_stream(call.device), allocate)
 
 
-#: What a launch writes.
+#: Tensors that a launch writes.
 _WRITTEN = ("o", "lse", *attention_outputs.NAMES)
 _NOTHING = (None,) * len(_WRITTEN)
 
@@ -484,7 +484,7 @@ def _run_host_out(given: Any, written: dict[str, Tensor | None], group: int | No
             each.copy_(results[name])
         return
     if "amax" in outputs:
-        # What it has before joins the results.
+        # The kernel reads it, too: results join the number that is there.
         tensors["amax"] = outputs["amax"]
     shown = attention_outputs.SHOWN
     views = {name: device_tensors.describe(shown.get(name, name), each) for name, each in outputs.items()}

@@ -160,7 +160,7 @@ static void findExtents(AttentionOp op, ProblemFacts &facts) {
   facts.kvHeads = unifyExtents({{&facts.k, 1}, {&facts.v, 1}});
   facts.keys = unifyExtents({{&facts.k, 2}, {&facts.v, 2}});
   if (facts.isPaged()) {
-    // What dimension 2 of k says is the size of a page.
+    // Dimension 2 of k and v is the size of a page, not the number of keys.
     facts.pages = unifyExtents({{&facts.k, 0}, {&facts.v, 0}});
     int64_t perSequence =
         facts.pageIndptr ? ShapedType::kDynamic : facts.pageTable.shape[1];

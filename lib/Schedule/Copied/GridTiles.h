@@ -17,8 +17,8 @@ int64_t countRuns(const ProblemFacts &facts);
 
 /// True if results are those of runs of keys, which something merges.
 bool areResultsPartial(const ProblemFacts &facts);
-/// The same under a plan, of which the runs that are dealt, if they are, are
-/// those of sequences of one length.
+/// Returns the runs of keys of a sequence's tiles, at least 1. Where `dealt` is
+/// not 0 or the plan deals runs, all sequences count as of one length.
 int64_t countRuns(const ProblemFacts &facts, int64_t dealt);
 int64_t countRuns(const ProblemFacts &facts, const CopiedPlan &plan);
 

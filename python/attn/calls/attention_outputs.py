@@ -23,7 +23,7 @@ _POWER = "f8E8M0FNU"
 _TILE_ROWS, _TILE_COLUMNS = 128, 4
 #: Outputs beside o and its LSE.
 NAMES = ("o_scales", "amax")
-#: The same by the names of arguments.
+#: Names of arguments that differ from the names of their outputs.
 SHOWN = {"o": "out", "o_scales": "out_scales"}
 
 
@@ -34,9 +34,9 @@ class Asked(NamedTuple):
     out_type: str | None = None
     #: Columns of o that share a scale; None where the scales say so, or without them.
     group: int | None = None
-    #: Of scales that are made: their element type, None for the usual one, and whether they are
-    #: in tiles of 128 rows and 4 columns.
+    #: Element type of scales that are made; None for the usual one.
     scale_type: str | None = None
+    #: Whether scales that are made lie in tiles of 128 rows and 4 columns.
     tiles: bool = False
     #: The caller's tensors.
     scales: Any = None

@@ -203,7 +203,7 @@ class Timer:
                     }
                 joins = {each["name"] for each in written if each["access"] == "update"}
                 for name, tensor in outputs.items():
-                    # What is joined by results is without any before.
+                    # Results join an update: it begins at 0, as the caller has to write.
                     tensor.fill_(0 if name in joins else math.nan)
 
                 def call(index: int, kernel: runtime.LoadedKernel = kernel) -> Tensors:

@@ -152,7 +152,7 @@ OpFoldResult ReinterpretOp::fold(FoldAdaptor) {
   if (source == getType() && !getCga())
     return getSource();
   auto inner = getSource().getDefiningOp<ReinterpretOp>();
-  // What CTAs share of a slot is said of that view alone.
+  // Only the inner view says which block of a value its slot holds.
   if (!inner || inner.getCga())
     return {};
   // Bytes and alignment shrink from view to view, but nothing was compared with
