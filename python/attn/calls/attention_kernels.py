@@ -270,8 +270,8 @@ def state(
         "dynamic": False,
     }
     own = Problem(chip, own_flags, _get_regions(options, specs, is_open=False))
-    # A tensor map has no extent of 0, and none steps nowhere along a dimension.
-    if (packed and 0 in (queries, keys)) or any(map(_has_repeats, (q, views["k"], v))):
+    # No tensor map steps nowhere along a dimension.
+    if any(map(_has_repeats, (q, views["k"], v))):
         mixed = mixed._replace(schedule="split_q")
     return Stated(views, packed, own, mixed, Lengths(batch, queries, keys))
 

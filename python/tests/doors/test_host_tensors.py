@@ -76,6 +76,23 @@ def test_few_lengths_are_compiled(count_kernels):
     assert count_kernels() == 2
 
 
+@pytest.mark.parametrize("chip", ["sm_80", "sm_90a", "sm_100a"])
+def test_no_keys(chip, monkeypatch):
+    """Results of no keys are zeros, whose LSE is -inf; of no queries there are none."""
+    monkeypatch.setenv("ATTN_CHIP", chip)
+    nothing, counts = make(1, 2, 0, 32), torch.tensor([0, 20, 40], dtype=torch.int32)
+    for queries in (1, 40):
+        o, lse = attn.attention(make(1, 2, queries, 32), nothing, nothing, lse=True)
+        assert o.shape == (1, 2, queries, 32) and (o == 0).all() and (lse == -torch.inf).all()
+    none = torch.zeros_like(counts)
+    packed = {"cu_seqlens_q": counts, "cu_seqlens_k": none, "max_seqlen_q": 20}
+    o, lse = attn.attention(make(40, 2, 32), *[make(0, 2, 32)] * 2, lse=True, **packed)
+    assert (o == 0).all() and (lse == -torch.inf).all()
+    k = make(1, 2, 33, 32)
+    assert attn.attention(nothing, k, k).shape == nothing.shape
+    assert attn.attention(k[:0], k[:0], k[:0]).shape == (0, 2, 33, 32)
+
+
 def test_packed():
     counts, keys = (torch.tensor(each, dtype=torch.int32) for each in ([0, 5, 17], [0, 9, 30]))
     q, k = make(19, 4, 32), make(30, 2, 32)
