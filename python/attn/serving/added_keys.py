@@ -79,7 +79,7 @@ def read_added(tensors: Mapping[str, TensorView], settings: Settings) -> AddedKe
     if v is not None:
         _check_pool("added_v", v, tensors["v"])
         expect("added_v", "pages and keys of a page as added_k,", k.shape[:3], v.shape[:3])
-    kernel_sizes.check_page_size('tensor "added_k"', k.shape[2])
+    kernel_sizes.check_pool('tensor "added_k"', k.shape[0], k.shape[2])
     batch_lists.check_lengths(lengths, table, tensors["q"].device, names=_LISTS)
     expect("added_lengths", "a length for each sequence,", tensors["q"].shape[0], lengths.shape[0])
     if table.shape[1] == 0:

@@ -84,7 +84,7 @@ def _check_pools(
         )
     if q.dtype not in WIDE_TYPES:
         raise ArgumentError(f'tensor "q": expected one of {", ".join(WIDE_TYPES)}, got {q.dtype}')
-    kernel_sizes.check_page_size('tensor "k_cache"', k.shape[2])
+    kernel_sizes.check_pool('tensor "k_cache"', k.shape[0], k.shape[2])
     for name, pool in pools.items():
         kernel_sizes.check_dim(f'tensor "{name}"', pool.shape[3], pool.dtype)
 
@@ -527,7 +527,6 @@ def launch_decode(tensors: Mapping[str, Any], settings: Settings, stream: int | 
         _check_values(tensors, views, settings)
     if lse is not None and settings.max_seqlen_q is None:
         problem = problem._replace(lse_strides=get_lse_strides(lse))
-    # Maps of TMA have no extent of 0.
     if 0 in (*views["q"].shape, *views["kv_lengths"].shape):
         return
     runner = get_runner(problem, device)
