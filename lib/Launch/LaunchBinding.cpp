@@ -265,9 +265,9 @@ static void setEmpty(TensorMapParameter &map, ArrayRef<int64_t> box) {
   map.box.assign(box.begin(), box.end());
 }
 
-/// True when no kernel loads anything of a tensor: it has no elements, but is no
-/// pool without pages. Pages that a pool does not have hold zeros, which kernels
-/// load where there are results.
+/// True when no kernel loads anything of a tensor: it has no elements, but is
+/// no pool without pages. Pages that a pool does not have hold zeros, which
+/// kernels load where there are results.
 static bool isNeverLoaded(const TensorArgument &tensor, bool hasResults) {
   return llvm::is_contained(tensor.shape, 0) &&
          (!hasResults || tensor.shape.front());
@@ -277,12 +277,12 @@ static bool isNeverLoaded(const TensorArgument &tensor, bool hasResults) {
 static bool hasResults(const LaunchRecord &record,
                        const ResolvedLaunch &resolved,
                        ArrayRef<TensorArgument> tensors) {
-  return llvm::any_of(
-      llvm::zip_equal(record.tensors, resolved.tensors), [&](auto pair) {
-        auto [expected, index] = pair;
-        return expected.access == TensorAccess::Write &&
-               !llvm::is_contained(tensors[index].shape, 0);
-      });
+  return llvm::any_of(llvm::zip_equal(record.tensors, resolved.tensors),
+                      [&](auto pair) {
+                        auto [expected, index] = pair;
+                        return expected.access == TensorAccess::Write &&
+                               !llvm::is_contained(tensors[index].shape, 0);
+                      });
 }
 
 static Expected<TensorMapParameter> makeTensorMap(const LaunchArg &arg,

@@ -105,6 +105,46 @@ def test_packed():
     assert o[17:].isnan().all() and lse[:, 17:].isnan().all()
 
 
+WRONG_LENGTHS = [
+    ({"cu_seqlens_q": [0, 5, 17]}, '"cu_seqlens_q": expected a torch tensor as q, got list'),
+    ({"cu_seqlens_k": (0, 9, 30)}, '"cu_seqlens_k": expected a torch tensor as q, got tuple'),
+    ({"cu_seqlens_k": None}, '"cu_seqlens_k": expected one beside the other cu_seqlens, got none'),
+    ({"cu_seqlens_q": torch.tensor([0, 5, 17])}, '"cu_seqlens_q": expected elements of i32, got i64'),
+    ({"cu_seqlens_q": torch.int32}, '"cu_seqlens_q": expected a torch tensor as q, got dtype'),
+    ({"cu_seqlens_q": [0, 17, 5]}, '"cu_seqlens_q": expected sequence 1 to end at 17 to 19 of 19 rows, got 5'),
+    ({"cu_seqlens_k": [0, 30, 9]}, '"cu_seqlens_k": expected sequence 1 to end at 30 to 30 of 30 rows, got 9'),
+    ({"cu_seqlens_k": [0, 9, 31]}, '"cu_seqlens_k": expected sequence 1 to end at 9 to 30 of 30 rows, got 31'),
+    ({"cu_seqlens_k": [0, 30]}, '"cu_seqlens_k": expected as many numbers as cu_seqlens_q, 3, got 2'),
+    ({"max_seqlen_q": 11}, "max_seqlen_q: expected at least 12, the queries of sequence 1, got 11"),
+    ({"max_seqlen_q": 0}, "max_seqlen_q: expected at least 5, the queries of sequence 0, got 0"),
+    ({"sinks": torch.zeros(3)}, r'"sinks": expected shape \[4\], got \[3\]'),
+    ({"out": torch.zeros(19, 4, 16)}, r'"out": expected shape \[19, 4, 32\], got \[19, 4, 16\]'),
+    ({"out": np.zeros((19, 4, 32))}, '"out": expected a torch tensor as q, got ndarray'),
+    ({"out": torch.zeros(19, 4, 32, device="meta")}, '"out": expected it on cpu as q, got meta'),
+    ({"out": torch.zeros(19, 4, 32), "lse": torch.zeros(19, 4)}, r'"lse": expected shape \[4, 19\], got \[19, 4\]'),
+]
+
+
+@pytest.mark.parametrize("changed, message", WRONG_LENGTHS)
+def test_wrong_lengths(changed, message):
+    """Of sequences in one tensor, and of what is written beside them."""
+    given = {
+        "cu_seqlens_q": torch.tensor([0, 5, 17], dtype=torch.int32),
+        "cu_seqlens_k": torch.tensor([0, 9, 30], dtype=torch.int32),
+    }
+    for name, each in changed.items():
+        is_list = isinstance(each, list) and "got list" not in message
+        given[name] = torch.tensor(each, dtype=torch.int32) if is_list else each
+    with pytest.raises(attn.ArgumentError, match=message):
+        attn.attention(make(19, 4, 32), make(30, 2, 32), make(30, 2, 32), **given)
+
+
+def test_bounds_of_no_lengths():
+    q = make(1, 2, 9, 32)
+    with pytest.raises(attn.ArgumentError, match="max_seqlen_q: expected none without cu_seqlens_q"):
+        attn.attention(q, q, q, max_seqlen_q=9)
+
+
 def test_captured():
     """A mask and a bias that functions read, of this call's extents."""
     for queries, keys in ((33, 40), (20, 51)):

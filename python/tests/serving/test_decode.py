@@ -472,7 +472,7 @@ def test_plan_on_a_gpu(driver):
            "plan was made, got [4096, 64, 128, 1]", plan.run, q, wide, pool, out=o, stream=7)  # fmt: skip
     array = np.zeros((2,), np.int32)
     refuse("kv_lengths\": expected it on device 0, got host memory", plan.plan, array, table)
-    refuse("q\": expected it on device 0, got host memory",
+    refuse("q\": expected it on device 0 as the plan, got host memory",
            plan.run, np.zeros((3, HEADS, DIM), np.float16), pool, pool, out=o)  # fmt: skip
 
 
