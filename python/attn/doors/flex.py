@@ -201,6 +201,11 @@ def _check(
     if block_mask is not None and not isinstance(block_mask, host.BlockMask):
         raise ArgumentError(f"block_mask: expected a BlockMask, got {type(block_mask).__name__}")
     if block_mask is not None:
+        if not callable(block_mask.mask_mod):
+            raise ArgumentError(
+                "block_mask: expected one with a mask_mod, which hides inside of blocks, got "
+                f"{type(block_mask.mask_mod).__name__}"
+            )
         lengths = (query.shape[2], key.shape[2])
         if tuple(block_mask.seq_lengths) != lengths:
             raise ArgumentError(
