@@ -123,6 +123,7 @@ def make_data_module(rows: list[dict]) -> str:
     switches = "".join(
         f'    "{row["name"]}": {row["default"]},\n' for row in written if row["kind"] == "switch"
     )
+    positive = "".join(f'"{row["name"]}", ' for row in written if row.get("sign") == "positive")
     names = ", ".join(f'"{row["name"]}"' for row in called)
     defaults = ", ".join(KINDS[row["kind"]].call[3] for row in called)
     schema = "".join(f'    "{row["name"]}": {format_schema(row)!r},\n' for row in called)
@@ -136,6 +137,8 @@ KINDS = {{
 #: Options that are there or not, and what they are where nothing is said.
 SWITCHES = {{
 {switches}}}
+#: Factors that are above 0; others may be any number but 0.
+POSITIVE = ({positive.strip()})
 #: Options of a call that do not follow from its tensors: their names, the values
 #: that stand for none, and each in the language of torch's schemas.
 CALL_NAMES = ({names})

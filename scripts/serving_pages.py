@@ -43,7 +43,7 @@ KINDS = {
     ),
     "factor": Served(
         "float | None", "None", "float | None", "float? {name}=None",
-        'None if {name} is None else readers.to_float("{name}", {name})',
+        'None if {name} is None else readers.to_factor("{name}", {name})',
     ),
     "count": Served(
         "int | None", "None", "int | None", "int? {name}=None",
@@ -70,6 +70,7 @@ KINDS = {
 SETTLED = {
     "softcap": 'readers.to_cap("{name}", {name})',
     "kv_splits": 'readers.to_splits("{name}", {name})',
+    "run_keys": 'readers.to_run_keys("{name}", {name})',
 }
 #: Sentences beside which a call of a server says more than the table does.
 VALUES = {

@@ -252,7 +252,7 @@ class ServingPages(unittest.TestCase):
     def test_settings(self):
         text = self.module.make_settings_module(self.rows)
         compile(text, "settings_table.py", "exec")
-        self.assertIn('None if heat is None else readers.to_float("heat", heat)', text)
+        self.assertIn('None if heat is None else readers.to_factor("heat", heat)', text)
         schema = self.module.write_schema("decode", self.module.CALLS["decode"], self.rows)
         self.assertTrue(schema.endswith(", float? heat=None"))
 

@@ -256,9 +256,39 @@ joinRows(llvm::SmallVectorImpl<int64_t> &shape,
   return std::nullopt;
 }
 
+/// Makes the map of a tensor without elements, of which no kernel loads
+/// anything: extents of maps begin at 1, so that it is of one element.
+static void setEmpty(TensorMapParameter &map, ArrayRef<int64_t> box) {
+  constexpr int64_t strideUnit = 16;
+  map.dims.assign(box.size(), 1);
+  map.strides.assign(box.size() - 1, strideUnit);
+  map.box.assign(box.begin(), box.end());
+}
+
+/// True when no kernel loads anything of a tensor: it has no elements, but is
+/// no pool without pages. Pages that a pool does not have hold zeros, which
+/// kernels load where there are results.
+static bool isNeverLoaded(const TensorArgument &tensor, bool hasResults) {
+  return llvm::is_contained(tensor.shape, 0) &&
+         (!hasResults || tensor.shape.front());
+}
+
+/// True when one of the tensors that a launch fills has elements.
+static bool hasResults(const LaunchRecord &record,
+                       const ResolvedLaunch &resolved,
+                       ArrayRef<TensorArgument> tensors) {
+  return llvm::any_of(llvm::zip_equal(record.tensors, resolved.tensors),
+                      [&](auto pair) {
+                        auto [expected, index] = pair;
+                        return expected.access == TensorAccess::Write &&
+                               !llvm::is_contained(tensors[index].shape, 0);
+                      });
+}
+
 static Expected<TensorMapParameter> makeTensorMap(const LaunchArg &arg,
                                                   const TensorArgument &tensor,
-                                                  ParameterSlot slot) {
+                                                  ParameterSlot slot,
+                                                  bool hasResults) {
   auto fail = [&](const Twine &problem) {
     return failTensor(tensor.name, "its tensor map expects " + problem);
   };
@@ -273,6 +303,10 @@ static Expected<TensorMapParameter> makeTensorMap(const LaunchArg &arg,
                 stringifyDType(tensor.dtype));
   if (tensor.address % 16)
     return fail("an address of a multiple of 16 bytes");
+  if (isNeverLoaded(tensor, hasResults)) {
+    setEmpty(map, arg.box);
+    return std::move(map);
+  }
   // The map's dimensions, the innermost first.
   llvm::SmallVector<int64_t, 5> shape(llvm::reverse(tensor.shape));
   llvm::SmallVector<int64_t, 5> strides(llvm::reverse(tensor.strides));
@@ -406,7 +440,8 @@ Expected<BoundParameters> mlir::attn::bindParameters(
     }
     case ArgKind::TensorMap: {
       Expected<TensorMapParameter> map =
-          makeTensorMap(arg, getTensor(), layout.parameters[index]);
+          makeTensorMap(arg, getTensor(), layout.parameters[index],
+                        hasResults(record, resolved, tensors));
       if (map)
         bound.tensorMaps.push_back(std::move(*map));
       else

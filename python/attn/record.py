@@ -520,8 +520,10 @@ class Binder:
             grid.append(extent)
         values = {index: each.evaluate(lookup) for index, each in step.expressions.items()}
         parameters = self._fill(step, views, scalars, values)
+        filled = self.written - self.updated
+        has_results = any(0 not in views[name].shape for name in filled)
         maps = tuple(
-            make_map(step.kernel, arg, offset, views[arg["tensor"]])
+            make_map(step.kernel, arg, offset, views[arg["tensor"]], has_results)
             for arg, offset in zip(step.args, step.offsets, strict=True)
             if arg["kind"] == "tensor_map"
         )

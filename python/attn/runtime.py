@@ -32,6 +32,8 @@ _KEPT_LAUNCHES = 256
 
 #: Bytes that workspaces in one piece of memory begin at a multiple of.
 _SCRATCH_UNIT = 256
+#: What addresses of tensor maps are a multiple of.
+_MAP_UNIT = 16
 #: Streams whose workspaces are kept.
 _KEPT_STREAMS = 64
 #: Workspaces of zeros that kernels restore, by device, stream and sizes: launches
@@ -124,8 +126,11 @@ class _PreparedStep:
         return frame
 
     def _encode_maps(self, frame: _Frame, addresses: Sequence[int]) -> None:
+        # A tensor without elements may have no address, which the driver does not take.
+        some = max(addresses) // _MAP_UNIT * _MAP_UNIT
         for index, parameter in self._maps:
-            view = self._views[parameter.tensor]._replace(address=addresses[index])
+            address = addresses[index] or some
+            view = self._views[parameter.tensor]._replace(address=address)
             target = frame.start + parameter.offset
             cuda_driver.encode_tensor_map(parameter, view, target, self._step.kernel)
 

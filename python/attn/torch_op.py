@@ -20,6 +20,7 @@ from .launch import device_tensors, host_arrays
 from .options.problem_table import CALL_NAMES, CALL_SCHEMA
 from .record import TensorView
 from .tensors import batch_lists, block_lists, host_tensors, label_checks, tensor_views
+from .tensors.argument_checks import check_beside, check_device, check_torch
 from .tracing import captured_reads, mod_regions
 
 try:
@@ -100,10 +101,7 @@ def attention(
 ) -> Any:
     """attn.attention for torch tensors."""
     for name, tensor in (("q", q), ("k", k), ("v", v)):
-        if not isinstance(tensor, torch.Tensor):
-            raise ArgumentError(
-                f'tensor "{name}": expected a torch tensor as q, got {type(tensor).__name__}'
-            )
+        check_torch(name, tensor)
     texts: tuple[str, ...] = ("", "", "")
     captures = None
     score, mask, out_mod = mods
@@ -119,6 +117,12 @@ def attention(
         o, log = _run_on_gpu(q, k, v, _Optional._make(optional), captures, parsed)
         return (o, log) if lse else o
     named = dict(zip(OPTIONAL, optional, strict=True))
+    outputs = {"out": out, "lse": None if isinstance(lse, bool) else lse}
+    outputs |= {"out_scales": scales, "amax": asked.amax}
+    for some in ({"k": k, "v": v}, named, outputs):
+        for name, each in some.items():
+            if each is not None:
+                check_beside(name, each, q)
     # Compiled code does not come to the check in the operator.
     if torch.compiler.is_compiling() and torch.is_grad_enabled():
         if _has_gradient(q, k, v, named["sinks"], captures):
@@ -132,11 +136,6 @@ def attention(
         raise tensor_views.make_output_error(out, lse)
     log = None if lse is False else lse
     written = {"o_scales": scales, "amax": asked.amax, "out_group": asked.group}
-    for name, tensor in (("out_scales", scales), ("amax", asked.amax)):
-        if tensor is not None and not isinstance(tensor, torch.Tensor):
-            raise ArgumentError(
-                f'tensor "{name}": expected a torch tensor as q, got {type(tensor).__name__}'
-            )
     _attention_out(q, k, v, **named, o=out, lse=log, **written)
     results = [each for each in (out, log, scales) if each is not None]
     return out if len(results) == 1 else tuple(results)
@@ -296,11 +295,7 @@ def _get_call(
     }
     for number, tensor in enumerate(captures or ()):
         view = device_tensors.view(f"capture{number}", tensor, 0)
-        if view.device != views["q"].device:
-            raise ArgumentError(
-                f'tensor "capture{number}": expected device {views["q"].device} as q, got '
-                f"{view.device}"
-            )
+        check_device(f"capture{number}", view, views["q"].device)
     specs = [captured_reads.describe(tensor) for tensor in captures or ()]
     parts = _attention_module.split_reads(specs, options)
     call = _attention_module.make_call(views, parts, options)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
-from .errors import ArgumentError, ArgumentTypeError, LibraryError
+from .errors import ArgumentError, LibraryError
 from .launch import device_tensors
 from .options import readers
 from .options.argument_names import LATENT_POOLS, OUTPUTS
@@ -20,6 +20,7 @@ from .serving.query_rows import find_out_group
 from .serving.settings import Settings
 from .serving.settings_table import OPTIONAL_TENSORS, SCHEMAS, TENSORS
 from .tensors import host_tensors, tensor_views
+from .tensors.argument_checks import check_beside, check_device, check_lse, check_out, check_torch
 
 try:
     import torch
@@ -99,18 +100,11 @@ def _find_host_group(
     values = arrays["v_cache"].shape[-1] if settings.value_dim is None else settings.value_dim
     rows, o, lse = views["q"].shape[:3], views["o"], views.get("lse")
     group = find_out_group(o.dtype, settings, views.get("o_scales"), (*rows, values))
-    tensor_views.expect(
-        "out", "shape", [*rows, count_output_columns(o.dtype, values)], list(o.shape)
-    )
+    check_out(o, [*rows, count_output_columns(o.dtype, values)])
     for name, each in given.items():
-        if each.device >= 0:
-            raise ArgumentError(
-                f'tensor "{OUTPUTS.get(name, name)}": expected it in host memory as q, got '
-                f"{device_tensors.name_device(each.device)}"
-            )
+        check_device(OUTPUTS.get(name, name), each, tensor_views.HOST)
     if lse is not None:
-        tensor_views.expect("lse", "shape", list(rows), list(lse.shape))
-        tensor_views.expect("lse", "elements of", "f32", lse.dtype)
+        check_lse(lse, rows)
     return group
 
 
@@ -317,13 +311,6 @@ _implement("merge_states", _merge_new, _fake_merge)
 _implement("merge_states_out", _merge_out, _fake_out)
 
 
-def _check_torch(name: str, tensor: Any) -> None:
-    if not isinstance(tensor, torch.Tensor):
-        raise ArgumentTypeError(
-            f'tensor "{name}": expected a torch tensor as q, got {type(tensor).__name__}'
-        )
-
-
 def decode(
     tensors: dict[str, Any],
     captures: list[Any],
@@ -341,12 +328,15 @@ def decode(
         may_lack = name in OPTIONAL_TENSORS
         may_lack |= settings.value_dim is not None and name == "v_cache"
         if not (tensor is None and may_lack):
-            _check_torch(decode_launch.name_arguments(settings).get(name, name), tensor)
+            named = decode_launch.name_arguments(settings).get(name, name)
+            check_beside(named, tensor, tensors["q"])
     for number, tensor in enumerate(captures):
-        _check_torch(f"capture{number}", tensor)
+        check_beside(f"capture{number}", tensor, tensors["q"])
     for name, each in (("out", out), ("out_scales", scaled.scales), ("amax", amax)):
         if each is not None:
-            _check_torch(name, each)
+            check_beside(name, each, tensors["q"])
+    if isinstance(lse, torch.Tensor) and lse.dim():
+        check_beside("lse", lse, tensors["q"])
     if not isinstance(lse, (bool, torch.Tensor)):
         lse = readers.to_bool("lse", lse)
     # Not its _asdict, which torch 2.8 does not compile.
@@ -359,10 +349,10 @@ def decode(
 
 def merge(partial_o: Tensor, partial_lse: Tensor, out: Any, lse: Any, dtype: Any) -> Any:
     """attn.merge_states for torch tensors."""
-    _check_torch("partial_lse", partial_lse)
+    check_torch("partial_lse", partial_lse)
     for name, each in (("out", out), ("lse", lse)):
         if each is not None:
-            _check_torch(name, each)
+            check_torch(name, each)
     if out is None and lse is None:
         kind = dtype if isinstance(dtype, torch.dtype) else _TYPES[merging.read_type(dtype)]
         return torch.ops.attn.merge_states(partial_o, partial_lse, kind)

@@ -19,6 +19,7 @@ from ..options import kernel_sizes, readers
 from ..options.problem_table import CALL_DEFAULTS, CALL_NAMES
 from ..record import TensorView, get_contiguous_axis
 from ..tensors import block_lists, tensor_views
+from ..tensors.argument_checks import check_device, check_heads, check_lse, check_out, check_sinks
 from ..tracing.captured_reads import Spec
 from ..tracing.mod_regions import Regions
 from . import attention_outputs, shared_kernels
@@ -115,10 +116,7 @@ def _check(views: Mapping[str, TensorView], packed: bool, size: tuple[int, int] 
     """What no kernel could take; the rest is the compiler's to refuse."""
     q = views["q"]
     for name, view in views.items():
-        if view.device != q.device:
-            raise ArgumentError(
-                f'tensor "{name}": expected device {q.device} as q, got {view.device}'
-            )
+        check_device(attention_outputs.SHOWN.get(name, name), view, q.device)
     for name in ("q", "k", "v"):
         view = views[name]
         if len(view.shape) != 4:
@@ -147,6 +145,7 @@ def _check(views: Mapping[str, TensorView], packed: bool, size: tuple[int, int] 
                 f'tensor "{shown}": expected rank {rank}, got shape {list(views[name].shape)}'
             )
     k, v = views["k"], views["v"]
+    check_heads('tensor "q"', q.shape[1], k.shape[1])
     if k.shape[3] != q.shape[3]:
         raise ArgumentError(
             f'tensor "k": expected head dimension {q.shape[3]} as q, got {k.shape[3]}'
@@ -158,9 +157,41 @@ def _check(views: Mapping[str, TensorView], packed: bool, size: tuple[int, int] 
             f'tensor "v": expected heads and keys {list(k.shape[1:3])} as k, got '
             f"{list(v.shape[1:3])}"
         )
-    if packed and ("cu_seqlens_q" not in views or "cu_seqlens_k" not in views):
-        raise ArgumentError("expected both cu_seqlens_q and cu_seqlens_k, got one")
+    if "sinks" in views:
+        check_sinks(views["sinks"], q.shape[1])
+    if packed:
+        _check_counts(views)
+    _check_written(views, packed)
     block_lists.check_lists(views, size)
+
+
+def _check_counts(views: Mapping[str, TensorView]) -> None:
+    """Refuses places of packed sequences that are no lists of as many numbers."""
+    for name in ("cu_seqlens_q", "cu_seqlens_k"):
+        if name not in views:
+            raise ArgumentError(f'tensor "{name}": expected one beside the other cu_seqlens, got none')
+        tensor_views.check_integers(name, views[name], 1, None)
+    counts, others = views["cu_seqlens_q"].shape[0], views["cu_seqlens_k"].shape[0]
+    tensor_views.expect("cu_seqlens_k", "as many numbers as cu_seqlens_q,", counts, others)
+    if counts < 1:
+        raise ArgumentError('tensor "cu_seqlens_q": expected at least 1 number, got 0')
+
+
+def _check_written(views: Mapping[str, TensorView], packed: bool) -> None:
+    """Refuses an o and an LSE of the caller that have not a row for each of q's."""
+    (batch, heads, queries, _), columns = views["q"].shape, views["v"].shape[3]
+    if "o" in views:
+        o = views["o"]
+        columns = columns // 2 if o.dtype == attention_outputs.PAIRED else columns
+        expected = (batch, heads, queries, columns)
+        if packed:
+            # As the caller has it.
+            o = o._replace(shape=(*o.shape[2:0:-1], o.shape[3]), strides=o.strides[1:])
+            expected = (queries, heads, columns)
+        attention_outputs.check_type('tensor "out"', o.dtype)
+        check_out(o, expected)
+    if "lse" in views:
+        check_lse(views["lse"], (heads, queries) if packed else (batch, heads, queries))
 
 
 def split_reads(specs: Sequence[Spec], options: Options) -> tuple[Sequence[Spec], ...]:
@@ -233,6 +264,10 @@ def state(
         raise ArgumentError(
             f"max_seqlen_q: expected a length of at least 0, got {options.max_seqlen_q}"
         )
+    if options.max_seqlen_q is not None and not packed:
+        raise ArgumentError(
+            f"max_seqlen_q: expected none without cu_seqlens_q, got {options.max_seqlen_q}"
+        )
     bound = round_bound(queries if options.max_seqlen_q is None else options.max_seqlen_q)
     o_type = views["o"].dtype
     # A kernel for any lengths is the same for all: they stand as 1.
@@ -270,8 +305,8 @@ def state(
         "dynamic": False,
     }
     own = Problem(chip, own_flags, _get_regions(options, specs, is_open=False))
-    # A tensor map has no extent of 0, and none steps nowhere along a dimension.
-    if (packed and 0 in (queries, keys)) or any(map(_has_repeats, (q, views["k"], v))):
+    # No tensor map steps nowhere along a dimension.
+    if any(map(_has_repeats, (q, views["k"], v))):
         mixed = mixed._replace(schedule="split_q")
     return Stated(views, packed, own, mixed, Lengths(batch, queries, keys))
 

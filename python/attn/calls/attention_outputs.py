@@ -10,6 +10,7 @@ from ..errors import ArgumentError
 from ..options import readers
 from ..record import TensorView
 from ..tensors import tensor_views
+from ..tensors.argument_checks import check_amax
 
 #: Elements of o that have two results of 4 bits each, and what callers state for them.
 PAIRED = "i8"
@@ -88,6 +89,14 @@ def read(
     return Asked(PAIRED if kind == _PAIRS else kind, group, scale_type, tiles, None, amax)
 
 
+def check_type(name: str, kind: str) -> None:
+    """Refuses an element type that no o has."""
+    if kind not in (PAIRED, *_WIDE, *_NARROW):
+        raise ArgumentError(
+            f"{name}: expected f16, bf16, f32, floats of 8 bits or {_PAIRS}, got {kind}"
+        )
+
+
 def get_scale_type(asked: Asked) -> str:
     """The element type of scales that are made. Raises ArgumentError for one that these have
     not."""
@@ -122,8 +131,7 @@ def make_views(q: TensorView, columns: int, packed: bool, asked: Asked) -> dict[
     dim)."""
     kind = asked.out_type or ""
     is_paired = kind == PAIRED
-    if kind not in (PAIRED, *_WIDE, *_NARROW):
-        raise ArgumentError(f"out_type: expected f16, bf16, f32, floats of 8 bits or {_PAIRS}, got {kind}")
+    check_type("out_type", kind)
     if is_paired and asked.group != PAIRED_GROUP:
         got = "none" if asked.group is None else asked.group
         raise ArgumentError(f"out_group: expected {PAIRED_GROUP} with an output of {_PAIRS}, got {got}")
@@ -166,8 +174,7 @@ def find_flags(
     if is_paired:
         flags["out_type"] = _PAIRS
     if amax is not None:
-        tensor_views.expect("amax", "elements of", "f32", amax.dtype)
-        tensor_views.expect("amax", "shape", [1], list(amax.shape))
+        check_amax(amax)
         flags["amax"] = True
     if scales is None:
         if is_paired:

@@ -19,6 +19,8 @@ from .attention_kernels import KINDS, OPTIONAL, Options
 Modification = Union[Callable[..., Any], mod_regions.Mod]
 
 
+#: Where a diagonal may lie.
+_PLACES = ("top-left", "bottom-right")
 _ALIGNS = {False: "", True: "top-left"}
 #: Types that the operator takes; torch's are those of numbers that it does not
 #: know while it traces.
@@ -44,13 +46,30 @@ def to_window(window: Sequence[int | str | None] | None) -> str:
         return window
     if not isinstance(window, (tuple, list)):
         window = readers.to_list("window", window)
-    return ",".join("-1" if each is None else str(each) for each in window)
+    if len(window) not in (2, 3):
+        raise ArgumentError(
+            f"window: expected (left, right) or (left, right, alignment), got {len(window)} of them"
+        )
+    if len(window) == 3 and window[2] not in _PLACES:
+        raise ArgumentError(
+            f"window: expected an alignment {' or '.join(_PLACES)}, got {readers.show(window[2])}"
+        )
+    return ",".join(["-1" if each is None else _to_bound_text(each) for each in window])
+
+
+def _to_bound_text(bound: Any) -> str:
+    if type(bound).__name__ in _INTEGERS and type(bound) is not int:
+        return str(bound)
+    if isinstance(bound, str):
+        return bound
+    return str(readers.to_integer("window", bound, -1, 2**31 - 1))
 
 
 def to_factor(what: str, value: Any) -> Any:
-    if value is not None and type(value).__name__ not in _NUMBERS:
-        value = readers.to_float(what, value)
-    return value
+    # What torch.compile traces are numbers already, which it may not know.
+    if value is None or (type(value) not in (int, float) and type(value).__name__ in _NUMBERS):
+        return value
+    return readers.to_factor(what, value)
 
 
 def read_cap(what: str, value: Any) -> Any:
@@ -81,9 +100,10 @@ def to_page(what: str, keys: Any) -> Any:
 
 
 def to_bound(max_seqlen_q: Any) -> Any:
-    if max_seqlen_q is not None and type(max_seqlen_q).__name__ not in _INTEGERS:
-        max_seqlen_q = readers.to_integer("max_seqlen_q", max_seqlen_q, 0, 2**31 - 1)
-    return max_seqlen_q
+    # What torch.compile traces is an integer already, which it may not know.
+    if max_seqlen_q is None or type(max_seqlen_q).__name__ == "SymInt":
+        return max_seqlen_q
+    return readers.to_integer("max_seqlen_q", max_seqlen_q, 0, 2**29)
 
 
 def read_lse(lse: Any) -> Any:

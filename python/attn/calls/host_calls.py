@@ -10,7 +10,7 @@ from ..compiler import simulation
 from ..errors import ArgumentError, SimulationError
 from ..kernel import get_native_chip
 from ..record import TensorView
-from ..tensors import tensor_views
+from ..tensors import batch_lists, tensor_views
 from ..tracing import captured_reads
 from . import attention_kernels, shared_kernels
 from .attention_kernels import Options
@@ -57,6 +57,7 @@ def attend(
     stated = attention_kernels.state(views, read, options, chip)
     inputs = dict(tensors)
     if stated.packed:
+        _check_lengths(tensors, options.max_seqlen_q)
         inputs = {name: _turn(name, array) for name, array in tensors.items()}
         kernel = shared_kernels.compile_mixed(stated.mixed)
     elif options.block_size:
@@ -85,6 +86,14 @@ def attend(
             results[name] = each = each[0]
             _erase(each[:, end:])
     return results
+
+
+def _check_lengths(tensors: Mapping[str, NDArray[np.generic]], bound: int | None) -> None:
+    """Refuses places of packed sequences that are wrong."""
+    rows = tensors["q"].shape[0]
+    most = rows if bound is None else bound
+    batch_lists.check_counts("cu_seqlens_q", tensors["cu_seqlens_q"], rows, most)
+    batch_lists.check_counts("cu_seqlens_k", tensors["cu_seqlens_k"], tensors["k"].shape[0])
 
 
 def _make_dense(view: TensorView) -> TensorView:

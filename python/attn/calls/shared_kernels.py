@@ -109,8 +109,8 @@ def load_shared(own: Problem, mixed: Problem, lengths: Lengths) -> runtime.Loade
         first = _first.setdefault(kind, lengths)
     # A single query is a step of a cache that grows, as a rule.
     is_first = first == lengths and lengths.queries != 1
-    # What is there already costs nothing, and a tensor map has no extent of 0.
-    if is_first or 0 in lengths or _is_known(own):
+    # What is there already costs nothing.
+    if is_first or _is_known(own):
         return load(own)
     return _load_open(own, mixed, lengths) or load(own)
 
@@ -128,7 +128,7 @@ def _load_open(own: Problem, mixed: Problem, lengths: Lengths) -> runtime.Loaded
 def compile_any(own: Problem, mixed: Problem, lengths: Lengths) -> compiled.Kernel:
     """The kernel that calls of any lengths share, as the simulator runs it: what `load_shared`
     gives the second call."""
-    if lengths.queries == 1 and 0 not in lengths and mixed.schedule is None:
+    if lengths.queries == 1 and mixed.schedule is None:
         try:
             return _compile(_open_keys(own, lengths, mixed))
         except CompileError as error:
@@ -144,8 +144,7 @@ def compile_mixed(mixed: Problem) -> compiled.Kernel:
 def prepare(own: Problem, mixed: Problem, lengths: Lengths) -> runtime.LoadedKernel:
     """Both kernels that calls of these and of other lengths need; the one of these."""
     kernel = load(own)
-    if 0 not in lengths:
-        _load_open(own, mixed, lengths)
+    _load_open(own, mixed, lengths)
     return kernel
 
 

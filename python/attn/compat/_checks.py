@@ -19,11 +19,6 @@ def read_sizes(given: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, in
     return {name: readers.to_integer(name, given[name], 1, 2**31 - 1) for name in names}
 
 
-def check_heads(name: str, heads: int, kv_heads: int) -> None:
-    if heads % kv_heads:
-        raise ArgumentError(f"{name}: expected a multiple of the {kv_heads} key heads, got {heads}")
-
-
 def check_dims(dims: Mapping[str, int], types: tuple[str, ...]) -> None:
     """Head dimensions that rows of all of these types may have."""
     for name, dim in dims.items():
@@ -35,10 +30,7 @@ def read_scale(name: str, scale: Any) -> float | None:
     """A factor of scores other than 0; None is that of the head dimension."""
     if scale is None:
         return None
-    number = readers.to_float(name, scale)
-    if number == 0:
-        raise ArgumentError(f"{name}: expected a number other than 0, got {scale!r}")
-    return number
+    return readers.to_factor(name, scale)
 
 
 def _read_window(name: str, left: Any) -> tuple[int, None] | None:

@@ -127,7 +127,7 @@ class BatchMLAPagedAttentionWrapper(Wrapper):
                 readers.to_text(name, given[name])
             if given[name] not in choices:
                 names = ", ".join(str(each) for each in choices)
-                raise ArgumentError(f"{name}: expected one of {names}, got {given[name]!r}")
+                raise ArgumentError(f"{name}: expected one of {names}, got {readers.show(given[name])}")
         for name in _REQUIRED:
             if given[name] is None:
                 raise ArgumentError(f"{name}: expected a value, got None")

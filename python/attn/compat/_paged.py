@@ -13,7 +13,7 @@ from ..serving.decode_problem import make_pool_strides
 from ..serving.pool_rows import NARROW_TYPES
 from ..serving.query_rows import WIDE_TYPES
 from ..serving.serving_signatures import DecodePlan
-from ..tensors import tensor_views
+from ..tensors import argument_checks, tensor_views
 from . import _checks, _lists
 from ._wrapper import (
     Wrapper,
@@ -93,7 +93,7 @@ class PagedWrapper(Wrapper):
         names = ("num_qo_heads", "num_kv_heads", "page_size")
         sizes = _checks.read_sizes(given | dims, (*names, *dims))
         heads, kv_heads, page_size = (sizes[name] for name in names)
-        _checks.check_heads("num_qo_heads", heads, kv_heads)
+        argument_checks.check_heads("num_qo_heads", heads, kv_heads)
         kernel_sizes.check_page_size("page_size", page_size)
         _checks.check_dims({name: sizes[name] for name in dims}, types)
         return {

@@ -206,7 +206,7 @@ class BatchPrefillWithPagedKVCacheWrapper(PagedWrapper):
         uncovered = {"args": (), "lse_layout": "NH", "use_fp16_softmax": None}
         _lists.refuse(locals(), UNCOVERED_RUN | uncovered | {"uses_spcompress": None})
         if lse_base not in ("log2", "ln"):
-            raise ArgumentError(f'lse_base: expected "log2" or "ln", got {lse_base!r}')
+            raise ArgumentError(f'lse_base: expected "log2" or "ln", got {readers.show(lse_base)}')
         self._expect_planned()
         return_lse = read_lse(lse, return_lse)
         k, v = self._read_pools(q, paged_kv_cache, self._dims)

@@ -11,6 +11,7 @@ from torch.nn.attention import flex_attention as host
 
 from ..calls import call_signatures
 from ..errors import ArgumentError
+from ..options import readers
 from ..tracing.mod_regions import trace
 from . import mask_tensors, notices
 
@@ -187,7 +188,12 @@ def _check(
             raise ArgumentError(
                 f'tensor "{name}": expected a torch tensor of four dimensions, got {got}'
             )
-    if not enable_gqa and query.shape[1] != key.shape[1]:
+    if value.shape[0] != key.shape[0] or key.shape[0] not in (1, query.shape[0]):
+        raise ArgumentError(
+            f'tensor "key": expected a batch of {query.shape[0]} as query, or of 1, as value has it, '
+            f"got {key.shape[0]} beside {value.shape[0]} of value"
+        )
+    if not readers.to_bool("enable_gqa", enable_gqa) and query.shape[1] != key.shape[1]:
         raise ArgumentError(
             f'tensor "key": expected {query.shape[1]} heads as query, got {key.shape[1]}; '
             "enable_gqa=True lets key heads divide the heads"
@@ -195,6 +201,11 @@ def _check(
     if block_mask is not None and not isinstance(block_mask, host.BlockMask):
         raise ArgumentError(f"block_mask: expected a BlockMask, got {type(block_mask).__name__}")
     if block_mask is not None:
+        if not callable(block_mask.mask_mod):
+            raise ArgumentError(
+                "block_mask: expected one with a mask_mod, which hides inside of blocks, got "
+                f"{type(block_mask.mask_mod).__name__}"
+            )
         lengths = (query.shape[2], key.shape[2])
         if tuple(block_mask.seq_lengths) != lengths:
             raise ArgumentError(
@@ -230,7 +241,7 @@ def attend(
     _check(query, key, value, block_mask, enable_gqa, kernel_options)
     if return_aux is not None and getattr(return_aux, "max_scores", False):
         raise ArgumentError("return_aux: expected lse alone, since kernels keep no largest scores")
-    wants_lse = return_lse or bool(return_aux is not None and return_aux.lse)
+    wants_lse = readers.to_bool("return_lse", return_lse) or bool(return_aux is not None and return_aux.lse)
     options: dict[str, Any] = {}
     if block_mask is not None:
         found = find_mask(block_mask, (query.shape[-1], value.shape[-1]))

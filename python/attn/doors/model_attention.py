@@ -49,6 +49,15 @@ def _find_reason(
     return None
 
 
+def _find_strange_cache(key: Any, value: Any) -> str | None:
+    """Why nothing takes what a cache gives."""
+    for name, each in (("key", key), ("value", value)):
+        if not isinstance(each, torch.Tensor):
+            kind = type(each).__name__
+            return f"the cache gives a {kind} as {name}; dynamic and static caches give tensors"
+    return None
+
+
 def _find_missing_mask(module: Any) -> str | None:
     """Why a layer without a mask may have lost one."""
     from transformers import AttentionMaskInterface
@@ -183,9 +192,11 @@ class Forward:
             "is_causal": is_causal, "sliding_window": sliding_window, "counts": counts,
         }  # fmt: skip
         training = bool(getattr(module, "training", False))
-        reason = _find_reason(query, key, value, dropout, training, others)
-        missing = _find_missing_mask(module) if attention_mask is None else None
-        if reason is None and missing is None:
+        missing = _find_strange_cache(key, value)
+        if missing is None and attention_mask is None:
+            missing = _find_missing_mask(module)
+        reason = missing or _find_reason(query, key, value, dropout, training, others)
+        if reason is None:
             try:
                 o = _attend(module, query, key, value, attention_mask, given)
                 return o.transpose(1, 2).contiguous(), None
@@ -195,7 +206,7 @@ class Forward:
         # SDPA has none of these, and transformers' own function drops them.
         lost = [name for name in ("s_aux", "softcap") if given[name] is not None]
         if missing or not self._falls_back or lost or counts is not None:
-            raise notices.make_refusal(what, missing or reason or "")
+            raise notices.make_refusal(what, reason or "")
         notices.say_fallback(what, "SDPA", reason)
         return self._call_sdpa(
             module, query, key, value, attention_mask, dropout if training else 0.0, given

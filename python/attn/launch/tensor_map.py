@@ -21,6 +21,8 @@ MAP_VIEWS = {
     "packed_by_row": (3, 0),
     "rows": (2, 0),
 }
+#: What strides of maps are a multiple of, in bytes.
+_STRIDE_UNIT = 16
 
 
 def get_map_rank(view: str, rank: int) -> int:
@@ -57,13 +59,22 @@ class TensorMap:
     before: int = 0
 
 
-def make_map(kernel: str, arg: Mapping[str, Any], offset: int, view: TensorView) -> TensorMap:
-    """The map that a record's parameter at `offset` asks for, of a tensor."""
+def make_map(
+    kernel: str, arg: Mapping[str, Any], offset: int, view: TensorView, has_results: bool
+) -> TensorMap:
+    """The map that a record's parameter at `offset` asks for, of a tensor; `has_results` says
+    whether the launch fills any elements."""
     name, width = arg["tensor"], CARRIERS[arg["element"]][1]
 
     def fail(message: str) -> ArgumentError:
         return ArgumentError(f'kernel {kernel}: tensor "{name}": its tensor map expects {message}')
 
+    # Kernels load nothing of a tensor without elements, unless it is a pool without pages: those
+    # that a pool does not have hold zeros, which they load where there are results.
+    if 0 in view.shape and (view.shape[0] or not has_results):
+        rank = len(arg["box"])
+        ones, steps = (1,) * rank, (_STRIDE_UNIT,) * (rank - 1)
+        return TensorMap(offset, name, arg["element"], arg["swizzle"], ones, steps, tuple(arg["box"]))
     # The map's dimensions, the innermost first.
     shape, steps = list(reversed(view.shape)), list(reversed(view.strides))
     before = 0
@@ -102,11 +113,11 @@ def make_map(kernel: str, arg: Mapping[str, Any], offset: int, view: TensorView)
     for extent, stride in zip(shape, steps, strict=True):
         if not 1 <= extent <= 2**32:
             raise fail(f"extents from 1 to 2^32, got {extent}")
-        strides.append((16 // width if extent == 1 else stride) * width)
+        strides.append((_STRIDE_UNIT // width if extent == 1 else stride) * width)
     if shape[0] > 1 and steps[0] != 1:
         raise fail(f"an innermost stride of 1, got {steps[0]}")
     for stride in strides[1:]:
-        if stride % 16 or not 0 <= stride < 2**40:
+        if stride % _STRIDE_UNIT or not 0 <= stride < 2**40:
             raise fail(f"strides of a multiple of 16 bytes below 2^40, got {stride} bytes")
     return TensorMap(
         offset,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from ..arrays import CARRIERS
 from ..errors import ArgumentError
 
-#: Most keys of a page.
-_MOST_PAGE_KEYS = 256
 #: What rows of operands are a multiple of, in bytes.
 _ROW_BYTES = 16
 #: What the columns of values and the rotated ones of latent rows are a multiple of here.
@@ -27,9 +25,15 @@ def pad_latent(columns: int) -> int:
 
 def check_page_size(name: str, keys: int) -> None:
     """Raises ArgumentError for pages of so many keys that no kernel takes."""
-    if keys < 1 or keys & (keys - 1) or keys > _MOST_PAGE_KEYS:
-        sizes = ", ".join(str(1 << n) for n in range(_MOST_PAGE_KEYS.bit_length()))
-        raise ArgumentError(f"{name}: expected pages of {sizes} keys, got {keys}")
+    if keys < 1:
+        raise ArgumentError(f"{name}: expected pages of at least 1 key, got {keys}")
+
+
+def check_pool(name: str, pages: int, keys: int) -> None:
+    """Raises ArgumentError for a pool without pages, or whose pages have no keys."""
+    if pages < 1:
+        raise ArgumentError(f"{name}: expected at least 1 page, got 0")
+    check_page_size(name, keys)
 
 
 def check_dim(name: str, dim: int, dtype: str) -> None:

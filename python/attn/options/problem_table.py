@@ -58,6 +58,8 @@ SWITCHES = {
     "row_state": False,
     "dynamic": False,
 }
+#: Factors that are above 0; others may be any number but 0.
+POSITIVE = ("softcap", "out_scale",)
 #: Options of a call that do not follow from its tensors: their names, the values
 #: that stand for none, and each in the language of torch's schemas.
 CALL_NAMES = ("causal", "window", "softcap", "scale", "out_scale")

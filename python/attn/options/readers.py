@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..errors import ArgumentError, ArgumentTypeError
-from .problem_table import CALL_NAMES, KINDS, SWITCHES
+from .problem_table import CALL_NAMES, KINDS, POSITIVE, SWITCHES
 
 #: The compiler's element types by the names that numpy, torch and JAX have.
 _DTYPES = {
@@ -40,12 +40,27 @@ def to_python(value: Any) -> Any:
     return value
 
 
+#: What keys of a run are a multiple of.
+_RUN_UNIT = 16
+#: Characters of a value that a message shows.
+_SHOWN = 60
+
+
+def show(value: Any) -> str:
+    """What a message says of a value that an argument cannot have: of an array its shape."""
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple) and shape:
+        return f"{type(value).__name__} of shape {list(shape)}"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+
+
 def to_bool(what: str, value: Any) -> bool:
     """A bool of Python or numpy, or the integers 0 and 1."""
     plain = to_python(value)
     if isinstance(plain, int) and plain in (0, 1):
         return bool(plain)
-    raise ArgumentTypeError(f"{what}: expected True or False, got {value!r}")
+    raise ArgumentTypeError(f"{what}: expected True or False, got {show(value)}")
 
 
 def to_integer(what: str, value: Any, low: int, high: int) -> int:
@@ -53,7 +68,7 @@ def to_integer(what: str, value: Any, low: int, high: int) -> int:
     try:
         result = operator.index(to_python(value))
     except TypeError:
-        raise ArgumentTypeError(f"{what}: expected an integer, got {value!r}") from None
+        raise ArgumentTypeError(f"{what}: expected an integer, got {show(value)}") from None
     if not low <= result <= high:
         raise ArgumentError(f"{what}: expected an integer from {low} to {high}, got {result}")
     return result
@@ -63,14 +78,23 @@ def to_float(what: str, value: Any) -> float:
     """A finite number."""
     plain = to_python(value)
     if not isinstance(plain, numbers.Real):
-        raise ArgumentTypeError(f"{what}: expected a number, got {value!r}")
+        raise ArgumentTypeError(f"{what}: expected a number, got {show(value)}")
     try:
         result = float(plain)
     except OverflowError:
         result = math.inf
     if not math.isfinite(result):
-        raise ArgumentError(f"{what}: expected a finite number, got {value!r}")
+        raise ArgumentError(f"{what}: expected a finite number, got {show(value)}")
     return result
+
+
+def to_factor(what: str, value: Any) -> float:
+    """A finite number that is not 0, or is above it where the factor has to be."""
+    number = to_float(what, value)
+    if number == 0 or (number < 0 and what in POSITIVE):
+        wanted = "above 0" if what in POSITIVE else "other than 0"
+        raise ArgumentError(f"{what}: expected a number {wanted}, got {show(value)}")
+    return number
 
 
 def to_cap(what: str, value: Any) -> float | None:
@@ -80,7 +104,7 @@ def to_cap(what: str, value: Any) -> float | None:
     cap = to_float(what, value)
     if cap < 0:
         raise ArgumentError(
-            f"{what}: expected a number of at least 0, where 0 is no cap, got {value!r}"
+            f"{what}: expected a number of at least 0, where 0 is no cap, got {show(value)}"
         )
     return cap or None
 
@@ -90,11 +114,21 @@ def to_splits(what: str, value: Any) -> int | None:
     return None if value is None else to_integer(what, value, 0, 65535) or None
 
 
+def to_run_keys(what: str, value: Any) -> int | None:
+    """Keys of a run, which blocks of kernels divide."""
+    if value is None:
+        return None
+    keys = to_integer(what, value, 1, 2**31 - 1)
+    if keys % _RUN_UNIT:
+        raise ArgumentError(f"{what}: expected a multiple of {_RUN_UNIT} keys, got {keys}")
+    return keys
+
+
 def to_bounds(window: Any) -> tuple[int, int]:
     """Keys to the left and right of a query's own, -1 for unbounded."""
     bounds = to_list("window", window)
     if len(bounds) != 2:
-        raise ArgumentError(f"window: expected (left, right), got {window!r}")
+        raise ArgumentError(f"window: expected (left, right), got {show(window)}")
     left, right = (
         -1 if each is None else to_integer("window", each, -1, 2**31 - 1) for each in bounds
     )
@@ -105,14 +139,14 @@ def to_pool_order(layout: Any) -> str:
     """The order of a pool: pages, then keys and heads, or heads and keys."""
     text = to_text("layout", layout).lower()
     if text not in ("nhd", "hnd"):
-        raise ArgumentError(f'layout: expected "nhd" or "hnd", got {layout!r}')
+        raise ArgumentError(f'layout: expected "nhd" or "hnd", got {show(layout)}')
     return text
 
 
 def to_partials(partials: Any) -> str:
     """The element type of the results of runs, which the launch merges."""
     if to_text("partials", partials) not in ("auto", "f32", "f16", "bf16"):
-        raise ArgumentError(f"partials: expected auto, f32, f16 or bf16, got {partials!r}")
+        raise ArgumentError(f"partials: expected auto, f32, f16 or bf16, got {show(partials)}")
     return str(partials)
 
 
@@ -149,7 +183,7 @@ def to_path(what: str, value: Any) -> str:
 
 def to_text(what: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise ArgumentTypeError(f"{what}: expected a string, got {value!r}")
+        raise ArgumentTypeError(f"{what}: expected a string, got {show(value)}")
     return value
 
 
@@ -158,7 +192,7 @@ def to_items(what: str, value: Any) -> list[tuple[Any, Any]]:
     if value is None:
         return []
     if not isinstance(value, Mapping):
-        raise ArgumentTypeError(f"{what}: expected a dictionary, got {value!r}")
+        raise ArgumentTypeError(f"{what}: expected a dictionary, got {show(value)}")
     return list(value.items())
 
 
@@ -170,7 +204,7 @@ def to_list(what: str, value: Any) -> list[Any]:
         except TypeError:
             # An array of rank 0 is no sequence, though its type has an iterator.
             pass
-    raise ArgumentTypeError(f"{what}: expected a sequence, got {value!r}")
+    raise ArgumentTypeError(f"{what}: expected a sequence, got {show(value)}")
 
 
 def get_dtype(_: str, dtype: Any) -> str:
@@ -178,7 +212,9 @@ def get_dtype(_: str, dtype: Any) -> str:
     torch's dtype, or as numpy's dtype or class; others as they are."""
     name = dtype if isinstance(dtype, str) else getattr(dtype, "name", None)
     if name is None:
-        name = dtype.__name__ if isinstance(dtype, type) else str(dtype)
+        # torch's types have no name.
+        is_array = hasattr(dtype, "shape")
+        name = dtype.__name__ if isinstance(dtype, type) else show(dtype) if is_array else str(dtype)
     # The compiler says what it takes.
     name = name.removeprefix("torch.")
     return _DTYPES.get(name, name)
@@ -211,7 +247,7 @@ def _format_window(what: str, value: Any) -> str:
     bounds = to_list(what, value)
     align = bounds.pop() if len(bounds) == 3 else None
     if len(bounds) != 2:
-        raise ArgumentError(f"{what}: expected (left, right), got {value!r}")
+        raise ArgumentError(f"{what}: expected (left, right), got {show(value)}")
     texts = [
         "-1" if each is None else str(to_integer(what, each, -1, 2**31 - 1)) for each in bounds
     ]
@@ -365,7 +401,7 @@ def format_plan(plan: Mapping[str, Any] | None) -> list[tuple[str, str]]:
             plain = "true" if plain else "false"
         elif not isinstance(plain, (str, int, float)):
             raise ArgumentTypeError(
-                f"plan: {name}: expected a number, a bool or a string, got {value!r}"
+                f"plan: {name}: expected a number, a bool or a string, got {show(value)}"
             )
         options.append(("set", f"{to_text('plan', name)}={plain}"))
     return options

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import ArgumentError, ArgumentTypeError
-from ..launch.device_tensors import name_device
 from ..options import kernel_sizes
 from ..record import DYNAMIC, TensorView
 from ..tensors import batch_lists
+from ..tensors.argument_checks import check_columns, check_device
 from ..tensors.tensor_views import expect
 
 if TYPE_CHECKING:
@@ -55,14 +55,10 @@ def name_added(added: tuple[Any, ...] | None, is_latent: bool) -> dict[str, Any]
 
 def _check_pool(name: str, pool: TensorView, own: TensorView) -> None:
     expect(name, "elements as the other keys,", own.dtype, pool.dtype)
-    if pool.device != own.device:
-        raise ArgumentError(
-            f'tensor "{name}": expected it on {name_device(own.device)} as the other keys, got '
-            f"{name_device(pool.device)}"
-        )
+    check_device(name, pool, own.device, "the other keys")
     for what, dim in (("key heads", 1), ("columns", 3)):
         expect(name, f"as many {what} as the other keys,", own.shape[dim], pool.shape[dim])
-    expect(name, "an innermost stride of", 1, pool.strides[3] if pool.shape[3] > 1 else 1)
+    check_columns(name, pool)
 
 
 def read_added(tensors: Mapping[str, TensorView], settings: Settings) -> AddedKeys | None:
@@ -79,7 +75,7 @@ def read_added(tensors: Mapping[str, TensorView], settings: Settings) -> AddedKe
     if v is not None:
         _check_pool("added_v", v, tensors["v"])
         expect("added_v", "pages and keys of a page as added_k,", k.shape[:3], v.shape[:3])
-    kernel_sizes.check_page_size('tensor "added_k"', k.shape[2])
+    kernel_sizes.check_pool('tensor "added_k"', k.shape[0], k.shape[2])
     batch_lists.check_lengths(lengths, table, tensors["q"].device, names=_LISTS)
     expect("added_lengths", "a length for each sequence,", tensors["q"].shape[0], lengths.shape[0])
     if table.shape[1] == 0:

@@ -13,6 +13,15 @@ from ..launch import cuda_driver, device_tensors, host_arrays, planned_steps
 from ..options import argument_names, kernel_sizes
 from ..record import DYNAMIC, Binder, TensorView, Workspace
 from ..tensors import batch_lists, tensor_views
+from ..tensors.argument_checks import (
+    check_amax,
+    check_columns,
+    check_device,
+    check_heads,
+    check_lse,
+    check_out,
+    check_sinks,
+)
 from ..tensors.tensor_views import expect
 from . import added_keys, decode_problem, numpy_inputs, scaled_outputs
 from .decode_problem import PAIRED, ROW_TENSORS, DecodeProblem, count_output_columns
@@ -62,12 +71,8 @@ def _check_pools(
     for name, pool in pools.items():
         if pool.dtype not in NARROW_TYPES:
             expect(name, "elements as q,", q.dtype, pool.dtype)
-        if pool.device != q.device:
-            raise ArgumentError(
-                f'tensor "{name}": expected it on {device_tensors.name_device(q.device)} as q, got '
-                f"{device_tensors.name_device(pool.device)}"
-            )
-        expect(name, "an innermost stride of", 1, pool.strides[3] if pool.shape[3] > 1 else 1)
+        check_device(name, pool, q.device)
+        check_columns(name, pool)
     columns = k.shape[3]
     if rope is not None:
         check_rows("k_rope", rope, k, q.dtype)
@@ -84,7 +89,7 @@ def _check_pools(
         )
     if q.dtype not in WIDE_TYPES:
         raise ArgumentError(f'tensor "q": expected one of {", ".join(WIDE_TYPES)}, got {q.dtype}')
-    kernel_sizes.check_page_size('tensor "k_cache"', k.shape[2])
+    kernel_sizes.check_pool('tensor "k_cache"', k.shape[0], k.shape[2])
     for name, pool in pools.items():
         kernel_sizes.check_dim(f'tensor "{name}"', pool.shape[3], pool.dtype)
 
@@ -120,11 +125,7 @@ def turn_scales(views: dict[str, TensorView]) -> None:
         raise ArgumentError(f'tensor "k_scale": expected none beside pools of {k.dtype}')
     for name in scales:
         scale = views.pop(name)
-        if scale.device != q.device:
-            raise ArgumentError(
-                f'tensor "{name}": expected it on {device_tensors.name_device(q.device)} as q, got '
-                f"{device_tensors.name_device(scale.device)}"
-            )
+        check_device(name, scale, q.device)
         views[f"{name[0]}_descale"] = turn_scale(name, scale, sequences, k.shape[1])
 
 
@@ -159,12 +160,11 @@ def make_problem(tensors: Mapping[str, TensorView], settings: Settings, lse: boo
         raise ArgumentError(
             f"value_dim: expected at most the {dim} columns of a key, got {value_dim}"
         )
+    if v is None:
+        kernel_sizes.check_dim("value_dim", value_dim, k.dtype)
     if q_rope is not None:
         expect("q", "the columns of values,", value_dim, q.shape[3])
-    if k.shape[1] < 1 or q.shape[1] % max(k.shape[1], 1):
-        raise ArgumentError(
-            f'tensor "q": expected a multiple of the {k.shape[1]} key heads, got {q.shape[1]} heads'
-        )
+    check_heads('tensor "q"', q.shape[1], k.shape[1])
     if settings.selected and (settings.window is not None or (settings.causal and q.shape[2] > 1)):
         raise ArgumentError(
             "selected: expected no window, and causal=False with several queries, since keys of "
@@ -175,12 +175,10 @@ def make_problem(tensors: Mapping[str, TensorView], settings: Settings, lse: boo
     descales = [tensors[name] for name in ("k_descale", "v_descale") if name in tensors]
     sinks = tensors.get("sinks")
     if sinks is not None:
-        expect("sinks", "elements of", "f32", sinks.dtype)
-        expect("sinks", "shape", list(q.shape[1:2]), list(sinks.shape))
+        check_sinks(sinks, q.shape[1])
     if o is not None:
         columns = count_output_columns(out_type, value_dim)
-        expect("out", "shape", [*q.shape[:3], columns], list(o.shape))
-        expect("out", "an innermost stride of", 1, o.strides[3])
+        check_out(o, [*q.shape[:3], columns])
     scales = tensors.get("o_scales")
     out_group = find_out_group(out_type, settings, scales, (*q.shape[:3], value_dim))
     problem = DecodeProblem(
@@ -233,8 +231,7 @@ def _has_amax(tensors: Mapping[str, TensorView]) -> bool:
     amax = tensors.get("amax")
     if amax is None:
         return False
-    expect("amax", "elements of", "f32", amax.dtype)
-    expect("amax", "shape", [1], list(amax.shape))
+    check_amax(amax)
     return True
 
 
@@ -243,11 +240,7 @@ def _get_captures(tensors: Mapping[str, TensorView]) -> dict[str, TensorView]:
     captures = {name: each for name, each in tensors.items() if name.startswith("capture")}
     device = tensors["q"].device
     for name, each in captures.items():
-        if each.device != device:
-            raise ArgumentError(
-                f'tensor "{name}": expected it on {device_tensors.name_device(device)} as q, got '
-                f"{device_tensors.name_device(each.device)}"
-            )
+        check_device(name, each, device)
     return captures
 
 
@@ -519,15 +512,13 @@ def launch_decode(tensors: Mapping[str, Any], settings: Settings, stream: int | 
         _check_batch(views)
         lse = views.get("lse")
         if lse is not None:
-            expect("lse", "shape", list(views["q"].shape[:3]), list(lse.shape))
-            expect("lse", "elements of", "f32", lse.dtype)
+            check_lse(lse, views["q"].shape[:3])
         if "o_scales" not in views:
             check_out_type(views["o"].dtype)
         problem = make_problem(views, settings, lse is not None)
         _check_values(tensors, views, settings)
     if lse is not None and settings.max_seqlen_q is None:
         problem = problem._replace(lse_strides=get_lse_strides(lse))
-    # Maps of TMA have no extent of 0.
     if 0 in (*views["q"].shape, *views["kv_lengths"].shape):
         return
     runner = get_runner(problem, device)

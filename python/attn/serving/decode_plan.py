@@ -237,7 +237,7 @@ class PlannedDecode(OfProcess):
         shapes = {"tensor": (1,), "head": (kv_heads,), "batch": (batch, kv_heads)}
         if scales not in shapes:
             known = ", ".join((*shapes, "rows"))
-            raise ArgumentError(f"scales: expected one of {known}, got {scales!r}")
+            raise ArgumentError(f"scales: expected one of {known}, got {readers.show(scales)}")
         strides = (kv_heads, 1) if scales == "batch" else (1,)
         each = TensorView("f32", shapes[scales], strides, 0, self._device)
         return {"k_scale": each, "v_scale": each}

@@ -10,6 +10,7 @@ from ..launch import device_tensors
 from ..options import readers
 from ..record import TensorView
 from ..tensors import tensor_views
+from ..tensors.argument_checks import check_device
 from . import decode_launch, decode_problem
 
 _TYPES = ("f16", "bf16", "f32")
@@ -85,8 +86,7 @@ def _check_partials(o: TensorView, lse: TensorView) -> None:
         )
     _check("partial_o", o, o.shape, ("f32",))
     _check("partial_lse", lse, o.shape[:-1], ("f32",))
-    if lse.device != o.device:
-        raise ArgumentError('tensor "partial_lse": expected it on the device of partial_o')
+    check_device("partial_lse", lse, o.device, "partial_o")
 
 
 def _lift(each: TensorView, has_queries: bool, has_dim: bool) -> TensorView:

@@ -14,6 +14,7 @@ from ..errors import ArgumentError
 from ..launch import device_tensors
 from ..options import readers
 from ..tensors import batch_lists, tensor_views
+from ..tensors.argument_checks import check_device, check_torch
 from ..tensors.tensor_views import expect
 from .query_rows import check_out_type
 
@@ -56,14 +57,11 @@ def _check(tensors: dict[str, Any], lengths: Any, captures: list[Any], settings:
 def _check_output(name: str, output: Any, shape: list[int], q: Any) -> str:
     """Returns the element type of the caller's output. Raises ArgumentError unless it is a tensor
     of torch of this shape, on q's device."""
-    if not device_tensors.is_torch(output):
-        raise ArgumentError(
-            f'tensor "{name}": expected a torch tensor as q, got {type(output).__name__}'
-        )
+    check_torch(name, output)
     expect(name, "shape", shape, list(output.shape))
-    if output.device != q.device:
-        raise ArgumentError(f'tensor "{name}": expected it on {q.device} as q, got {output.device}')
-    return device_tensors.describe(name, output).dtype
+    view = device_tensors.describe(name, output)
+    check_device(name, view, device_tensors.describe("q", q).device)
+    return view.dtype
 
 
 def _read_outputs(tensors: dict[str, Any], lse: Any, out: Any) -> str | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..errors import ArgumentError
-from ..launch.device_tensors import name_device
 from ..record import TensorView
+from ..tensors.argument_checks import check_device, check_sinks
 from ..tensors.tensor_views import HOST, expect
 from .decode_problem import DecodeProblem
 from .pool_rows import check_planned_rows, check_planned_state
@@ -27,11 +27,7 @@ def check_planned(views: Mapping[str, TensorView], p: DecodeProblem, device: int
         each = views[short]
         dtype = p.dtype if short == "q" else p.pool_dtype
         expect(name, "elements of", dtype, each.dtype)
-        if each.device != device:
-            raise ArgumentError(
-                f'tensor "{name}": expected it on {name_device(device)}, got '
-                f"{name_device(each.device)}"
-            )
+        check_device(name, each, device, "the plan")
         got = each.shape if short == "q" else each.shape[1:]
         if got != expected[short]:
             order = (
@@ -57,8 +53,7 @@ def check_planned(views: Mapping[str, TensorView], p: DecodeProblem, device: int
             wanted = "a tensor" if is_planned else "none"
             raise ArgumentError(f'tensor "{name}": expected {wanted}, as the plan was made')
     if p.sinks:
-        expect("sinks", "elements of", "f32", views["sinks"].dtype)
-        expect("sinks", "shape", [p.heads], list(views["sinks"].shape))
+        check_sinks(views["sinks"], p.heads)
     check_planned_state(views, p)
     _check_scales(views, p, device)
     check_planned_rows(views, p)

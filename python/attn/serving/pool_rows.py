@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..errors import ArgumentError
-from ..launch.device_tensors import name_device
 from ..record import TensorView
+from ..tensors.argument_checks import check_columns, check_device
+from ..tensors.tensor_views import expect
 from .decode_problem import ROW_TENSORS, DecodeProblem, make_pool_strides
 
 #: Element types of 8 bits.
@@ -17,18 +18,11 @@ LATENT_GROUP = 128
 
 def check_rows(name: str, rows: TensorView, k: TensorView, dtype: str) -> None:
     """Such a tensor is where the keys are, with a unit stride along its columns."""
-    for what, expected, got in (
-        ("elements of", dtype, rows.dtype),
-        ("pages, heads and keys of a page as k_cache,", list(k.shape[:3]), list(rows.shape[:3])),
-        ("an innermost stride of", 1, rows.strides[3] if rows.shape[3] > 1 else 1),
-    ):
-        if expected != got:
-            raise ArgumentError(f'tensor "{name}": expected {what} {expected}, got {got}')
-    if rows.device != k.device:
-        raise ArgumentError(
-            f'tensor "{name}": expected it on {name_device(k.device)} as k_cache, got '
-            f"{name_device(rows.device)}"
-        )
+    expect(name, "elements of", dtype, rows.dtype)
+    wanted, got = list(k.shape[:3]), list(rows.shape[:3])
+    expect(name, "pages, heads and keys of a page as k_cache,", wanted, got)
+    check_columns(name, rows)
+    check_device(name, rows, k.device, "k_cache")
 
 
 def find_scale_group(tensors: Mapping[str, TensorView]) -> int | None:
@@ -183,14 +177,6 @@ def check_planned_state(views: Mapping[str, TensorView], problem: DecodeProblem)
         expected["init_lse"] = ("f32", rows)
     for name, (dtype, shape) in expected.items():
         each = views[name]
-        for what, want, got in (
-            ("elements of", dtype, each.dtype),
-            ("the shape that the plan was made for,", list(shape), list(each.shape)),
-        ):
-            if want != got:
-                raise ArgumentError(f'tensor "{name}": expected {what} {want}, got {got}')
-        if each.device != views["q"].device:
-            raise ArgumentError(
-                f'tensor "{name}": expected it on {name_device(views["q"].device)} as q, got '
-                f"{name_device(each.device)}"
-            )
+        expect(name, "elements of", dtype, each.dtype)
+        expect(name, "the shape that the plan was made for,", list(shape), list(each.shape))
+        check_device(name, each, views["q"].device)

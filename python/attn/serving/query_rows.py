@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import ArgumentError
-from ..launch import device_tensors
 from ..record import TensorView
+from ..tensors.argument_checks import check_columns, check_device
 from ..tensors.tensor_views import expect
 from .decode_problem import PAIRED
 from .pool_rows import NARROW_TYPES
@@ -28,20 +28,16 @@ def check_rope_of_queries(q: TensorView, rope: TensorView, has_pool: bool) -> No
         raise ArgumentError('tensor "q_rope": expected none without k_rope')
     expect("q_rope", "elements as q,", q.dtype, rope.dtype)
     expect("q_rope", "the shape of q but for its columns,", list(q.shape[:3]), list(rope.shape[:3]))
-    expect("q_rope", "an innermost stride of", 1, rope.strides[3] if rope.shape[3] > 1 else 1)
-    if rope.device != q.device:
-        raise ArgumentError(
-            f'tensor "q_rope": expected it on {device_tensors.name_device(q.device)} as q, got '
-            f"{device_tensors.name_device(rope.device)}"
-        )
+    check_columns("q_rope", rope)
+    check_device("q_rope", rope, q.device)
 
 
-def check_out_type(out_type: str) -> None:
+def check_out_type(out_type: str, name: str = 'tensor "out"') -> None:
     """Results of a call, which have 16 or 32 bits, or are 8-bit floats: of bytes only a plan is
     told that they are packed."""
     if out_type not in (*WIDE_TYPES, "f32", *NARROW_TYPES):
         raise ArgumentError(
-            f'tensor "out": expected f16, bf16, f32 or floats of 8 bits, got {out_type}'
+            f"{name}: expected f16, bf16, f32 or floats of 8 bits, got {out_type}"
         )
 
 
@@ -109,12 +105,7 @@ def read_init(
     expect("init_lse", "elements of", "f32", lse.dtype)
     if o.dtype not in (*WIDE_TYPES, "f32"):
         raise ArgumentError(f'tensor "init_o": expected f16, bf16 or f32, got {o.dtype}')
-    expect("init_o", "an innermost stride of", 1, o.strides[3])
-    device = tensors["q"].device
+    check_columns("init_o", o)
     for name, each in (("init_o", o), ("init_lse", lse)):
-        if each.device != device:
-            raise ArgumentError(
-                f'tensor "{name}": expected it on {device_tensors.name_device(device)} as q, got '
-                f"{device_tensors.name_device(each.device)}"
-            )
+        check_device(name, each, tensors["q"].device)
     return o.dtype, o.strides[:3], lse.strides[:3]

@@ -12,6 +12,7 @@ from ..record import TensorView
 from ..tensors import tensor_views
 from .decode_problem import PAIRED, count_output_columns
 from .pool_rows import NARROW_TYPES
+from .query_rows import check_out_type
 
 #: The type that callers state for bytes of two results each.
 _PAIRS = "f4E2M1FN"
@@ -50,6 +51,8 @@ def read(out: Any, out_type: Any, out_group: Any, out_scales: Any, out_scale: An
         is_narrow = out_scale is not None or out_group is not None
         return Scaled("f8E4M3FN" if is_narrow else None, _read_group(out_group), None)
     kind = readers.get_dtype("out_type", out_type)
+    if kind != _PAIRS:
+        check_out_type(kind, "out_type")
     return Scaled(PAIRED if kind == _PAIRS else kind, _read_group(out_group), None)
 
 

@@ -20,7 +20,7 @@ def to_size(size: Any) -> tuple[int, int] | None:
         return None
     pair = (size, size) if isinstance(size, int) else tuple(readers.to_list("block_size", size))
     if len(pair) != 2:
-        raise ArgumentError(f"block_size: expected (queries, keys) of a block, got {size!r}")
+        raise ArgumentError(f"block_size: expected (queries, keys) of a block, got {readers.show(size)}")
     rows, keys = (readers.to_integer("block_size", each, 1, 2**31 - 1) for each in pair)
     return rows, keys
 

@@ -20,12 +20,12 @@ ADDRESS = 1 << 20
 class Array:
     """Memory of a GPU, as libraries like numpy describe it."""
 
-    def __init__(self, shape, strides=None, dtype="float16", address=ADDRESS, device=0):
+    def __init__(self, shape, strides=None, dtype="float16", address=ADDRESS):
         self.shape, self.dtype = tuple(shape), np.dtype(dtype)
         if strides is None:
             strides = [1] * len(shape)
             for axis in range(len(shape) - 1, 0, -1):
-                strides[axis - 1] = strides[axis] * shape[axis]
+                strides[axis - 1] = strides[axis] * max(shape[axis], 1)
         self.strides = tuple(stride * self.dtype.itemsize for stride in strides)
         self.address = address
 
@@ -174,22 +174,23 @@ def test_growing_keys_share_a_kernel(hopper, caplog, queries):
 
 
 def test_no_keys_and_no_sequences(hopper):
-    """A tensor map has no extent of 0."""
+    """They run with the kernels of any lengths."""
     q, counts = Array((64, 4, 64)), Array((3,), dtype="int32")
     packed = {"cu_seqlens_q": counts, "cu_seqlens_k": counts, "max_seqlen_q": 64}
     for keys in (64, 0):
         k = Array((keys, 4, 64))
         attn.attention(q, k, k, out=q, **packed)
-    kinds = [
-        [arg["kind"] for arg in kernel.launch_record["args"]].count("tensor_map")
-        for kernel in shared_kernels._loaded.values()
-    ]
-    assert kinds[0] >= 3 and kinds[1] == 0
+    (kernel,) = shared_kernels._loaded.values()
+    args = kernel.launch_record["args"]
+    assert [arg["kind"] for arg in args].count("tensor_map") >= 3
     q = Array((1, 4, 64, 64))
     for keys in (64, 65, 0):
         k = Array((1, 4, keys, 64))
         attn.attention(q, k, k, out=q)
-    assert get_kernel().launch_record["tensors"][1]["shape"] == [1, 4, 0, 64]
+    assert len(shared_kernels._loaded) == 3
+    assert get_kernel().launch_record["tensors"][1]["shape"] == [-1, 4, -1, 64]
+    nothing = Array((0, 4, 64, 64))
+    attn.attention(nothing, nothing, nothing, out=nothing)
 
 
 def test_notes_say_what_refused_the_faster_schedules(hopper, monkeypatch, caplog):
@@ -283,13 +284,13 @@ def test_variable_lengths():
     assert len(shared_kernels._loaded) == 1
     attn.attention(longer, k, k, out=longer, **options)
     assert get_kernel().launch_record["problem"]["max_seqlen_q"] == 448
-    with pytest.raises(attn.ArgumentError, match="expected both cu_seqlens_q and cu_seqlens_k"):
+    with pytest.raises(attn.ArgumentError, match='"cu_seqlens_k": expected one beside the other cu_seqlens, got none'):
         attn.attention(q, k, k, out=q, cu_seqlens_q=lengths)
     wide = {"cu_seqlens_q": Array((4,), dtype="int64"), "cu_seqlens_k": lengths}
-    with pytest.raises(attn.ArgumentError, match='"cu_seqlens_q": expected dtype i32, got i64'):
+    with pytest.raises(attn.ArgumentError, match='"cu_seqlens_q": expected elements of i32, got i64'):
         attn.attention(q, k, k, out=q, **wide)
     fewer = {"cu_seqlens_q": lengths, "cu_seqlens_k": Array((3,), dtype="int32")}
-    with pytest.raises(attn.ArgumentError, match='"cu_seqlens_k": dimension 0: expected 4 as in'):
+    with pytest.raises(attn.ArgumentError, match='"cu_seqlens_k": expected as many numbers as cu_seqlens_q, 4, got 3'):
         attn.attention(q, k, k, out=q, **fewer)
     with pytest.raises(attn.ArgumentError, match=r"expected shape \(rows, head, dim\), got"):
         attn.attention(Array((1, 4, 3, 64)), k, k, out=q, **options)
@@ -350,20 +351,32 @@ def test_wrong_shapes(q, k, v, message):
 def test_wrong_outputs_and_sinks():
     q = Array((1, 4, 64, 64))
     for options, message in (
-        ({"out": Array((1, 4, 32, 64))}, '"o": expected shape'),
+        ({"out": Array((1, 4, 32, 64))}, r'"out": expected shape \[1, 4, 64, 64\], got \[1, 4, 32, 64\]'),
+        ({"out": Array((4, 64, 64))}, r'"out": expected rank 4, got shape \[4, 64, 64\]'),
         (
             {"out": Array(q.shape, dtype="int32")},
-            "out_type: expected f16, bf16, f32, f8E4M3FN, f8E5M2 or f4E2M1FN, got 'i32'",
+            '"out": expected f16, bf16, f32, floats of 8 bits or f4E2M1FN, got i32',
         ),
+        ({"out": q.transpose(0, 1, 3, 2)}, '"out": expected an innermost stride of 1, got 64'),
         ({"out": q, "lse": Array((1, 4, 63), dtype="float32")}, '"lse": expected shape'),
-        ({"out": q, "lse": Array((1, 4, 64))}, '"lse": expected dtype f32, got f16'),
-        ({"out": q, "sinks": Array((4,))}, '"sinks": expected dtype f32, got f16'),
-        ({"out": q, "sinks": Array((3,), dtype="float32")}, r'"sinks": expected shape \[4\], got'),
+        ({"out": q, "lse": Array((1, 4, 64))}, '"lse": expected elements of f32, got f16'),
+        ({"out": q, "sinks": Array((4,))}, '"sinks": expected elements of f32, got f16'),
+        ({"out": q, "sinks": Array((3,), dtype="float32")}, r'"sinks": expected shape \[4\], got \[3\]'),
+        ({"out": q, "sinks": [0.0] * 4}, '"sinks": expected a torch tensor, .* got list'),
+        ({"out": q, "cu_seqlens_q": (0, 64)}, '"cu_seqlens_q": expected a torch tensor, .* got tuple'),
+        ({"out": q, "max_seqlen_q": 64}, "max_seqlen_q: expected none without cu_seqlens_q, got 64"),
+        ({"out": q, "max_seqlen_q": 2**40}, "max_seqlen_q: expected an integer from 0 to 536870912"),
+        ({"out": q, "scale": 0}, "scale: expected a number other than 0, got 0"),
+        ({"out": q, "out_scale": -1.0}, "out_scale: expected a number above 0, got -1.0"),
+        ({"out": q, "window": (3,)}, r"window: expected \(left, right\) or .* got 1 of them"),
+        ({"out": q, "window": (3, 4, 5)}, "window: expected an alignment top-left or bottom-right, got 5"),
+        ({"out": q, "window": (3, -7)}, "window: expected an integer from -1 to"),
         ({}, 'tensor "out": expected a tensor, got None'),
         ({"out": q, "lse": True}, 'tensor "lse": expected a tensor, got None'),
     ):
-        with pytest.raises((attn.ArgumentError, attn.CompileError), match=message):
+        with pytest.raises(attn.ArgumentError, match=message) as error:
             attn.attention(q, q, q, **options)
+        assert len(str(error.value)) < 200
 
 
 def test_refused():
@@ -381,7 +394,7 @@ def test_refused():
         attn.attention(*np.zeros((3, 1, 4, 64, 64), np.float16))
     with pytest.raises(attn.ArgumentError, match="expected an innermost stride of 1, got 64"):
         attn.attention(q.transpose(0, 1, 3, 2), q, q, out=q)
-    with pytest.raises(attn.CompileError, match="multiple of the number of key heads, got 4 and 3"):
+    with pytest.raises(attn.ArgumentError, match="expected a multiple of the 3 key heads, got 4 heads"):
         attn.attention(q, Array((1, 3, 64, 64)), Array((1, 3, 64, 64)), out=q)
     with pytest.raises(attn.CompileError, match="expected top-left or bottom-right, got 'middle'"):
         attn.attention(q, q, q, out=q, causal="middle")
@@ -405,7 +418,7 @@ def test_numbers_of_numpy():
         ({"scale": [1]}, TypeError, "scale: expected a number"),
         ({"softcap": np.float32("nan")}, ValueError, "softcap: expected a finite number"),
         ({"max_seqlen_q": 2.5}, TypeError, "max_seqlen_q: expected an integer"),
-        ({"max_seqlen_q": -5}, attn.ArgumentError, "max_seqlen_q: expected a length of at least 0"),
+        ({"max_seqlen_q": -5}, attn.ArgumentError, "max_seqlen_q: expected an integer from 0 to"),
     ):
         with pytest.raises(error, match=message):
             attn.prepare(q, q, q, chip="sm_80", **option)
@@ -413,10 +426,10 @@ def test_numbers_of_numpy():
 
 def test_devices():
     view = attn.record.TensorView("f16", (1, 4, 64, 64), (16384, 4096, 64, 1), ADDRESS)
-    with pytest.raises(attn.ArgumentError, match='tensor "v": expected device 0 as q, got 1'):
+    with pytest.raises(attn.ArgumentError, match='tensor "v": expected it on device 0 as q, got device 1'):
         attn.attention(view, view, view._replace(device=1), out=view)
     lengths = attn.record.TensorView("f32", (4,), (1,), ADDRESS, 1)
-    with pytest.raises(attn.ArgumentError, match='tensor "sinks": expected device 0 as q, got 1'):
+    with pytest.raises(attn.ArgumentError, match='tensor "sinks": expected it on device 0 as q, got device 1'):
         attn.attention(view, view, view, out=view, sinks=lengths)
 
 

@@ -38,12 +38,12 @@ def without_gpu(monkeypatch):
     monkeypatch.setattr(host_arrays, "has_device", lambda: False)
 
 
-def to_lists(table, lengths):
+def to_lists(table, lengths, page_size=PAGE):
     """Pages as one list, where those of each sequence begin, and keys of the last ones."""
-    pages = -(-lengths // PAGE)
+    pages = -(-lengths // page_size)
     indices = np.concatenate([row[:count] for row, count in zip(table, pages, strict=True)])
     indptr = np.concatenate([[0], np.cumsum(pages)]).astype(np.int32)
-    last = np.where(lengths > 0, lengths - (pages - 1) * PAGE, 0)
+    last = np.where(lengths > 0, lengths - (pages - 1) * page_size, 0)
     return indptr, indices.astype(np.int32), last.astype(np.int32)
 
 
@@ -65,6 +65,24 @@ def test_decode(layout):
     wrapper.plan(*to_lists(table, lengths), *SHAPE, window_left=40, logits_soft_cap=5.0)
     got = wrapper.run_return_lse(q, np.stack(pools, 1), sinks=sinks, window_left=40)
     check(got, to_base2(attend(q, k, v, table, lengths, left=40, softcap=5.0, sinks=sinks)))
+
+
+def test_other_pages():
+    """Pages of no power of two, of keys and values and of latent rows."""
+    page_size = 48
+    lengths = [page_size + 5, 0, 7]
+    q, k, v, table, counts = make_batch(lengths, page_size=page_size)
+    wrapper = make_decode()
+    wrapper.plan(*to_lists(table, counts, page_size), HEADS, KV_HEADS, DIM, page_size)
+    check(wrapper.run_return_lse(q, (k, v)), to_base2(attend(q, k, v, table, counts)))
+    q, pool, table, counts = make_latent(lengths, page_size=page_size)
+    wrapper = BatchMLAPagedAttentionWrapper(None)
+    indptr, indices, _ = to_lists(table, counts, page_size)
+    sizes = (MLA_HEADS, VALUES, LATENT - VALUES, page_size, True, 0.125, "float16", "float16")
+    wrapper.plan(np.arange(4, dtype=np.int32), indptr, indices, counts, *sizes)
+    parts = q[..., :VALUES], q[..., VALUES:], pool[..., :VALUES], pool[..., VALUES:]
+    got = wrapper.run(*parts, return_lse=True)
+    check(got, to_base2(attend_latent(q, pool, table, counts, 0.125)))
 
 
 def test_decode_scales_and_outputs():

@@ -208,8 +208,12 @@ def test_masks_of_heads_and_results():
 def test_refusals():
     q, k, v = make(kv_heads=2)
     mask = block(causal)
+    without = block(causal)
+    without.mask_mod = None
     for options, message in (
         ({}, "expected 4 heads as query, got 2; enable_gqa=True"),
+        ({"block_mask": without, "enable_gqa": True}, "expected one with a mask_mod, .* got NoneType"),
+        ({"enable_gqa": "yes"}, "enable_gqa: expected True or False, got 'yes'"),
         (
             {"block_mask": causal, "enable_gqa": True},
             "block_mask: expected a BlockMask, got function",

@@ -470,6 +470,19 @@ def test_refusals(caplog):
         attn.hf.register(fallback="eager")
 
 
+def test_strange_caches():
+    """Keys that are no tensors, or of another type than queries."""
+    forward = transformers.AttentionInterface()["attn"]
+    q = torch.zeros(1, 2, 9, 32, dtype=torch.float16)
+    for key, message in (
+        ((q, q), "since the cache gives a tuple as key; dynamic and static caches give tensors"),
+        (q.float(), 'since tensor "k": expected one of f16, .* alike, got f32'),
+        (q[:, :, :4], r'since tensor "v": expected heads and keys \[2, 4\] as k, got \[2, 9\]'),
+    ):
+        with pytest.raises(attn.ArgumentError, match=message):
+            forward(torch.nn.Identity(), q, key, q, None)
+
+
 def test_missing_mask_function():
     """A name that has attn's attention alone: transformers hands its layers no mask."""
     model = make_model("Llama")

@@ -76,6 +76,23 @@ def test_few_lengths_are_compiled(count_kernels):
     assert count_kernels() == 2
 
 
+@pytest.mark.parametrize("chip", ["sm_80", "sm_90a", "sm_100a"])
+def test_no_keys(chip, monkeypatch):
+    """Results of no keys are zeros, whose LSE is -inf; of no queries there are none."""
+    monkeypatch.setenv("ATTN_CHIP", chip)
+    nothing, counts = make(1, 2, 0, 32), torch.tensor([0, 20, 40], dtype=torch.int32)
+    for queries in (1, 40):
+        o, lse = attn.attention(make(1, 2, queries, 32), nothing, nothing, lse=True)
+        assert o.shape == (1, 2, queries, 32) and (o == 0).all() and (lse == -torch.inf).all()
+    none = torch.zeros_like(counts)
+    packed = {"cu_seqlens_q": counts, "cu_seqlens_k": none, "max_seqlen_q": 20}
+    o, lse = attn.attention(make(40, 2, 32), *[make(0, 2, 32)] * 2, lse=True, **packed)
+    assert (o == 0).all() and (lse == -torch.inf).all()
+    k = make(1, 2, 33, 32)
+    assert attn.attention(nothing, k, k).shape == nothing.shape
+    assert attn.attention(k[:0], k[:0], k[:0]).shape == (0, 2, 33, 32)
+
+
 def test_packed():
     counts, keys = (torch.tensor(each, dtype=torch.int32) for each in ([0, 5, 17], [0, 9, 30]))
     q, k = make(19, 4, 32), make(30, 2, 32)
@@ -86,6 +103,46 @@ def test_packed():
         assert (o[begin:end] - want[0].transpose(0, 1)).abs().max() < 4e-3
         assert (lse[:, begin:end] - log[0]).abs().max() < 2e-3
     assert o[17:].isnan().all() and lse[:, 17:].isnan().all()
+
+
+WRONG_LENGTHS = [
+    ({"cu_seqlens_q": [0, 5, 17]}, '"cu_seqlens_q": expected a torch tensor as q, got list'),
+    ({"cu_seqlens_k": (0, 9, 30)}, '"cu_seqlens_k": expected a torch tensor as q, got tuple'),
+    ({"cu_seqlens_k": None}, '"cu_seqlens_k": expected one beside the other cu_seqlens, got none'),
+    ({"cu_seqlens_q": torch.tensor([0, 5, 17])}, '"cu_seqlens_q": expected elements of i32, got i64'),
+    ({"cu_seqlens_q": torch.int32}, '"cu_seqlens_q": expected a torch tensor as q, got dtype'),
+    ({"cu_seqlens_q": [0, 17, 5]}, '"cu_seqlens_q": expected sequence 1 to end at 17 to 19 of 19 rows, got 5'),
+    ({"cu_seqlens_k": [0, 30, 9]}, '"cu_seqlens_k": expected sequence 1 to end at 30 to 30 of 30 rows, got 9'),
+    ({"cu_seqlens_k": [0, 9, 31]}, '"cu_seqlens_k": expected sequence 1 to end at 9 to 30 of 30 rows, got 31'),
+    ({"cu_seqlens_k": [0, 30]}, '"cu_seqlens_k": expected as many numbers as cu_seqlens_q, 3, got 2'),
+    ({"max_seqlen_q": 11}, "max_seqlen_q: expected at least 12, the queries of sequence 1, got 11"),
+    ({"max_seqlen_q": 0}, "max_seqlen_q: expected at least 5, the queries of sequence 0, got 0"),
+    ({"sinks": torch.zeros(3)}, r'"sinks": expected shape \[4\], got \[3\]'),
+    ({"out": torch.zeros(19, 4, 16)}, r'"out": expected shape \[19, 4, 32\], got \[19, 4, 16\]'),
+    ({"out": np.zeros((19, 4, 32))}, '"out": expected a torch tensor as q, got ndarray'),
+    ({"out": torch.zeros(19, 4, 32, device="meta")}, '"out": expected it on cpu as q, got meta'),
+    ({"out": torch.zeros(19, 4, 32), "lse": torch.zeros(19, 4)}, r'"lse": expected shape \[4, 19\], got \[19, 4\]'),
+]
+
+
+@pytest.mark.parametrize("changed, message", WRONG_LENGTHS)
+def test_wrong_lengths(changed, message):
+    """Of sequences in one tensor, and of what is written beside them."""
+    given = {
+        "cu_seqlens_q": torch.tensor([0, 5, 17], dtype=torch.int32),
+        "cu_seqlens_k": torch.tensor([0, 9, 30], dtype=torch.int32),
+    }
+    for name, each in changed.items():
+        is_list = isinstance(each, list) and "got list" not in message
+        given[name] = torch.tensor(each, dtype=torch.int32) if is_list else each
+    with pytest.raises(attn.ArgumentError, match=message):
+        attn.attention(make(19, 4, 32), make(30, 2, 32), make(30, 2, 32), **given)
+
+
+def test_bounds_of_no_lengths():
+    q = make(1, 2, 9, 32)
+    with pytest.raises(attn.ArgumentError, match="max_seqlen_q: expected none without cu_seqlens_q"):
+        attn.attention(q, q, q, max_seqlen_q=9)
 
 
 def test_captured():

@@ -6,6 +6,7 @@ import struct
 import attn
 import pytest
 from attn import bundle, record
+from attn.launch.tensor_map import make_map
 from attn.record import Binder, Proof, TensorView
 
 RECORD = {
@@ -76,7 +77,7 @@ def test_resolve():
 
 def make_mapped(view, box):
     record = copy.deepcopy(RECORD)
-    record["args"][5] |= {"view": view, "rank": len(box), "box": box}
+    record["args"][5] |= {"view": view, "rank": len(box), "box": box, "pitch": 64}
     record["tensors"][1]["strides"] = [-1, -1, -1, -1]
     return Binder(record)
 
@@ -128,6 +129,21 @@ def test_map_of_rows():
         binder.resolve(make_views(k=apart._replace(strides=(8 * 64 * 41, 64 * 40, 72, 1))))
     with pytest.raises(attn.ArgumentError, match="fewer than 2.31 rows"):
         binder.resolve(make_views(k=apart._replace(strides=(2**37, 64 * 40, 64, 1))))
+
+
+@pytest.mark.parametrize("view, rank", [("whole", 4), ("packed", 4), ("rows", 2)])
+def test_map_of_no_rows(view, rank):
+    """Of a tensor without elements kernels load nothing; pages that a pool without any does not
+    have hold zeros, which they load."""
+    binder = make_mapped(view, [64, 128, 1, 1][:rank])
+    (map,) = binder.resolve(make_views(k=make_view(rows=0))).steps[0].tensor_maps
+    assert map.dims == (1,) * rank and map.strides == (16,) * (rank - 1) and map.before == 0
+    pages = "extents from 1" if view == "whole" else ""
+    with pytest.raises(attn.ArgumentError, match=f'"k": its tensor map expects {pages}.* got 0'):
+        make_map("attn_fwd", binder.steps[0].args[5], 0, make_view(batch=0), True)
+    nothing = make_view(batch=0)
+    (same,) = binder.resolve(make_views(q=nothing, k=nothing, o=nothing)).steps[0].tensor_maps
+    assert same == map
 
 
 def test_alignment_of_contiguous_rows():

@@ -15,7 +15,7 @@ import pytest
 from attn import bundle, runtime
 from attn.launch import cuda_driver, device_tensors
 from conftest import count_calls
-from test_record import RECORD, make_views
+from test_record import RECORD, make_view, make_views
 
 IMAGES = (
     bundle.Image("cubin", "sm_80", b"cubin for 80"),
@@ -307,8 +307,11 @@ def test_tensor_maps_and_workspaces(driver, monkeypatch):
         assert parameters[index] == bytes([address >> 12] * 8)
     encoded = [call for call in calls if call[0] == "encode"]
     assert encoded == [("encode", "k", 0x2000), ("encode", "k", 0x3000)]
+    # One of no rows has no address of its own.
+    mapped(stream=5, **place(make_views(k=make_view(rows=0)), (0x1000, 0, 0x4000)))
+    assert [call for call in calls if call[0] == "encode"][-1] == ("encode", "k", 0x4000)
     sizes = [call[1] for call in calls if call[0] == "allocate"]
-    assert len(sizes) == 3 and calls[-1] == ("free", 0xABC00, 5)
+    assert len(sizes) == 4 and calls[-1] == ("free", 0xABC00, 5)
 
 
 def test_restored_workspaces_stay(driver, monkeypatch):

@@ -139,25 +139,42 @@ def test_names_of_latent_arguments():
         **options,
     )
     refuse(
-        'tensor "kv_cache": expected pages of 1, 2, 4',
+        'tensor "kv_cache": expected pages of at least 1 key, got 0',
         attn.mla_decode,
         q,
-        pool[:, :12],
+        pool[:, :0],
         table,
         lengths,
         **options,
     )
 
 
-@pytest.mark.parametrize("page", [48, 512, 544])
-def test_sizes_of_pages(page):
+def test_sizes_of_pages():
     q, _, _, table, lengths = make_batch([70, 3])
-    pool = np.zeros((2, page, KV_HEADS, DIM), np.float16)
-    message = f"expected pages of 1, 2, 4, 8, 16, 32, 64, 128, 256 keys, got {page}"
+    pool = np.zeros((2, 0, KV_HEADS, DIM), np.float16)
+    message = "expected pages of at least 1 key, got 0"
     refuse(f'tensor "k_cache": {message}', attn.decode, q, pool, pool, table, lengths)
-    shape = {"batch": 2, "heads": HEADS, "kv_heads": KV_HEADS, "dim": DIM, "max_pages": 8}
-    refuse(f"page_size: {message}", attn.DecodePlan, **shape, page_size=page)
-    refuse(f"page_size: {message}", attn.compile, q="1x2x64x64xf16", page_size=page)
+    message = 'tensor "k_cache": expected at least 1 page, got 0'
+    none = np.zeros((0, PAGE, KV_HEADS, DIM), np.float16)
+    refuse(message, attn.decode, q, none, none, table, lengths)
+
+
+def test_numbers_that_no_kernel_takes():
+    """Long values are said in short."""
+    batch = make_batch([70, 3])
+    for option, message in (
+        ({"run_keys": 30}, "run_keys: expected a multiple of 16 keys, got 30"),
+        ({"scale": 0}, "scale: expected a number other than 0, got 0"),
+        ({"scale": np.ones((20, 3))}, r"scale: expected a number, got ndarray of shape [20, 3]"),
+        ({"out_scale": -1.0}, "out_scale: expected a number above 0, got -1.0"),
+        ({"window": "x" * 100}, f"window: expected a sequence, got '{'x' * 56}..."),
+        ({"out_type": "float8_e8m0fnu"}, "out_type: expected f16, bf16, f32 or floats of 8 bits, got f8E8M0FNU"),
+    ):
+        refuse(message, attn.decode, *batch, **option)
+    q, _, _, table, lengths = batch
+    pool = np.zeros((2, PAGE, DIM), np.float16)
+    wrong = "value_dim: expected a head dimension that is a multiple of 8, got 3; pad to 8 with zeros"
+    refuse(wrong, attn.mla_decode, q, pool, table, lengths, value_dim=3, scale=1.0)
 
 
 def test_what_plans_are_run_with():

@@ -1,0 +1,75 @@
+"""What calls check of their tensors alike: each error is one sentence with the argument, what it has
+to be, and what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import ArgumentError, ArgumentTypeError
+from ..launch import device_tensors
+from ..record import TensorView
+from .tensor_views import expect
+
+
+def check_torch(name: str, tensor: Any) -> None:
+    """Refuses what is no tensor of torch, beside a q that is one."""
+    if not device_tensors.is_torch(tensor):
+        raise ArgumentTypeError(
+            f'tensor "{name}": expected a torch tensor as q, got {type(tensor).__name__}'
+        )
+
+
+def check_beside(name: str, tensor: Any, q: Any) -> None:
+    """Refuses what is no tensor of torch on the device of q: torch would do nothing at all where
+    one of them is a meta tensor."""
+    check_torch(name, tensor)
+    if tensor.device != q.device:
+        raise ArgumentError(f'tensor "{name}": expected it on {q.device} as q, got {tensor.device}')
+
+
+def check_device(name: str, view: TensorView, device: int, beside: str = "q") -> None:
+    """Refuses a tensor on another device than `beside`."""
+    if view.device != device:
+        raise ArgumentError(
+            f'tensor "{name}": expected it on {device_tensors.name_device(device)} as {beside}, '
+            f"got {device_tensors.name_device(view.device)}"
+        )
+
+
+def check_columns(name: str, view: TensorView) -> None:
+    """Refuses rows whose columns do not lie side by side."""
+    if view.shape[-1] > 1:
+        expect(name, "an innermost stride of", 1, view.strides[-1])
+
+
+def check_heads(name: str, heads: int, kv_heads: int) -> None:
+    """Refuses heads that key heads do not divide."""
+    if kv_heads < 1 or heads < 1 or heads % kv_heads:
+        raise ArgumentError(
+            f"{name}: expected a multiple of the {kv_heads} key heads, got {heads} heads"
+        )
+
+
+def check_sinks(sinks: TensorView, heads: int) -> None:
+    """Refuses logits that are not one f32 for each head."""
+    expect("sinks", "elements of", "f32", sinks.dtype)
+    expect("sinks", "shape", [heads], list(sinks.shape))
+
+
+def check_amax(amax: TensorView) -> None:
+    """Refuses a place of the largest size that is not one f32."""
+    expect("amax", "elements of", "f32", amax.dtype)
+    expect("amax", "shape", [1], list(amax.shape))
+
+
+def check_lse(lse: TensorView, shape: Sequence[int]) -> None:
+    """Refuses an LSE that is not an f32 for each row."""
+    expect("lse", "shape", list(shape), list(lse.shape))
+    expect("lse", "elements of", "f32", lse.dtype)
+
+
+def check_out(out: TensorView, shape: Sequence[int]) -> None:
+    """Refuses an output of another shape, or whose columns do not lie side by side."""
+    expect("out", "shape", list(shape), list(out.shape))
+    check_columns("out", out)
