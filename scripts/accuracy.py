@@ -13,17 +13,25 @@ For a GPU: compile into a folder; there (NumPy and the driver) run what is in it
 
 A class's error is that of its whole O against float64 on the operands as they
 are stored (docs/Reference.md); a row of the table has that of `exact` and, for
-each other policy, how many times as large its own is. Behind it stands, for each
-policy, the largest error of LSE in nats (of one from 1 on relative to it). The exit
-status is 1 when the policy that the compiler chooses exceeds --limit times `exact`
-with 8-bit operands, or --limit-16 times with 16-bit ones, or when an LSE of any
-policy is off by more than --limit-lse.
+each other policy, how many times as large its own is. Behind it stand, for each
+policy, the largest error of LSE in nats (of one from 1 on relative to it) and what
+cosines of O with the reference lack of 1 at most. The exit status is 1 when the
+policy that the compiler chooses exceeds --limit times `exact` with 8-bit operands,
+or --limit-16 times with 16-bit ones, when an LSE of any policy is off by more than
+--limit-lse, or when a cosine of 16-bit operands lacks more than --limit-cosine where
+results are not bf16, whose own rounding takes as much.
+
+The largest probability of a row is 1 under `exact` and needs no rounding, under
+others it is rounded as all are. Where one key has nearly all of the weight, that is
+the whole error, and `exact` has next to none: 16-bit operands are compared with the
+error of `exact` and that of --roundings rounded probabilities together.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import pathlib
 import re
 import subprocess
@@ -43,6 +51,8 @@ EXACT, PLANNED = "exact", "planned"
 OUTPUTS = ("o", "lse")
 #: Smaller errors count as this: O of a row with one key may have none.
 LEAST = 1e-6
+#: Bits of the numbers that probabilities are rounded to.
+BITS = {"f16": 11, "bf16": 8}
 
 
 def make(options: argparse.Namespace) -> int:
@@ -60,7 +70,7 @@ def make(options: argparse.Namespace) -> int:
             path = options.folder / f"{len(kernels)}.attn"
             command = [
                 options.bin / "attn-compile", f"--q={len(names)}x1x{options.rows}x{options.dim}x{dtype}",
-                f"--kv-len={options.keys}", f"--chip={options.chip}", *settings, *options.flag,
+                f"--kv-len={options.keys}", f"--dv={options.dv}", f"--chip={options.chip}", *settings, *options.flag,
                 f"--bundle={path}", "--json", "-o", "/dev/null",
             ]  # fmt: skip
             done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -69,10 +79,21 @@ def make(options: argparse.Namespace) -> int:
                 return 1
             plan = json.loads(done.stdout)["plan"][0]
             kernels.append({"dtype": dtype, "policy": label, "file": path.name, "plan": plan})
-    table = {key: getattr(options, key) for key in ("rows", "keys", "dim")}
+    table = {key: getattr(options, key) for key in ("rows", "keys", "dim", "dv")}
     table |= {"classes": names, "kernels": kernels}
     (options.folder / "kernels.json").write_text(json.dumps(table, indent=1), encoding="utf-8")
     return 0
+
+
+def get_rounding(dtype: str) -> float:
+    """The mean error of rounding a probability beside 16-bit operands, whose logarithm is as likely
+    to be anywhere between two powers of two; 0 beside others."""
+    return 2.0 ** -BITS[dtype] * math.sqrt(1 / (8 * math.log(2))) if dtype in BITS else 0.0
+
+
+def find_lack(got: np.ndarray, wanted: np.ndarray) -> float:
+    """What the cosine of two tensors lacks of 1."""
+    return 1 - float(np.vdot(got, wanted) / (np.linalg.norm(got) * np.linalg.norm(wanted)))
 
 
 def simulate(options: argparse.Namespace, path: pathlib.Path, inputs: dict) -> list[np.ndarray]:
@@ -135,12 +156,15 @@ def run(options: argparse.Namespace) -> int:
     done = 0
     for dtype in dict.fromkeys(kernel["dtype"] for kernel in kernels):
         inputs = accuracy_inputs.make_inputs(
-            names, table["rows"], table["keys"], table["dim"], dtype
+            names, *(table[name] for name in ("rows", "keys", "dim", "dv")), dtype
         )
         first = next(kernel for kernel in kernels if kernel["dtype"] == dtype)
-        problem = bundle.read(options.folder / first["file"]).launch["problem"]
+        record = bundle.read(options.folder / first["file"]).launch
+        problem = record["problem"]
+        out_type = next(each["dtype"] for each in record["tensors"] if each["name"] == "o")
+        rounding = options.roundings * get_rounding(dtype)
         expected = [attend(problem, inputs, dtype, index) for index in range(len(names))]
-        errors, lse_errors = {}, {}
+        errors, lse_errors, lacks = {}, {}, {}
         for kernel in kernels:
             if kernel["dtype"] != dtype:
                 continue
@@ -152,6 +176,9 @@ def run(options: argparse.Namespace) -> int:
                     for i, (each, _) in enumerate(expected)
                 ]
             )
+            lacks[kernel["policy"]] = np.array(
+                [find_lack(o[i, 0], each) for i, (each, _) in enumerate(expected)]
+            )
             lse_errors[kernel["policy"]] = np.array(
                 [
                     (np.abs(lse[i, 0] - each) / np.maximum(1, np.abs(each))).max()
@@ -160,7 +187,8 @@ def run(options: argparse.Namespace) -> int:
             )
             done += 1
         progress(done, len(kernels), "done" if done == len(kernels) else dtype)
-        ratios = report(table, dtype, names, errors, options.brief)
+        base = np.hypot(errors[EXACT], rounding)
+        ratios = report(table, dtype, names, errors, base, options.brief)
         limit = options.limit if dtype in gpu_inputs.NARROW else options.limit_16
         if PLANNED in ratios and not ratios[PLANNED].max() <= limit:
             failed = 1
@@ -172,13 +200,24 @@ def run(options: argparse.Namespace) -> int:
             if not each.max() <= options.limit_lse:
                 failed = 1
                 print(f"{dtype}: '{worst}' has an LSE error of {each.max():.1e} under {policy}, accepted {options.limit_lse:g}")
+        is_limited = dtype in BITS and out_type != "bf16"
+        for policy, each in lacks.items():
+            worst = names[int(each.argmax())]
+            print(f"  cosine under {policy} with results of {out_type}: 1 - {each.max():.1e}, {worst}")
+            if is_limited and not each.max() <= options.limit_cosine:
+                failed = 1
+                print(f"{dtype}: '{worst}' lacks {each.max():.1e} of a cosine of 1 under {policy}, accepted {options.limit_cosine:g}")
     return failed
 
 
-def report(table, dtype: str, names, errors, brief: bool) -> dict[str, np.ndarray]:
-    """Prints the table of a type; the ratios to `exact` by policy."""
-    ratios = {label: e / errors[EXACT] for label, e in errors.items() if label != EXACT}
-    print(f"{dtype}, {table['rows']} queries, {table['keys']} keys, head dimension {table['dim']}:")
+def describe_dim(table: dict) -> str:
+    return f"{table['dim']}" if table["dv"] == table["dim"] else f"{table['dim']}/{table['dv']}"
+
+
+def report(table, dtype: str, names, errors, base, brief: bool) -> dict[str, np.ndarray]:
+    """Prints the table of a type, and returns the ratios to `base`, errors by class, by policy."""
+    ratios = {label: e / base for label, e in errors.items() if label != EXACT}
+    print(f"{dtype}, {table['rows']} queries, {table['keys']} keys, head dimension {describe_dim(table)}:")
     for kernel in table["kernels"]:
         if kernel["dtype"] == dtype and kernel["policy"] != EXACT:
             print(f"  {kernel['policy']}: {kernel['plan']}")
@@ -212,15 +251,19 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=64)
     parser.add_argument("--keys", type=int, default=1024)
     parser.add_argument("--dim", type=int, default=64)
+    parser.add_argument("--dv", type=int, help="columns of values (default: --dim)")
     parser.add_argument("--chip", default="sm_90a")
     parser.add_argument("--limit", type=float, default=1.25, help="for 8-bit operands")
-    parser.add_argument("--limit-16", type=float, default=2.0, help="for 16-bit operands")
+    parser.add_argument("--limit-16", type=float, default=1.25, help="for 16-bit operands")
     parser.add_argument("--limit-lse", type=float, default=1e-3, help="for LSE")
+    parser.add_argument("--limit-cosine", type=float, default=2e-6, help="what cosines may lack of 1 with 16-bit operands")  # fmt: skip
+    parser.add_argument("--roundings", type=float, default=1.0, help="rounded probabilities in what errors of 16-bit operands are compared with")  # fmt: skip
     parser.add_argument("--simulate", action="store_true", help="run: on the simulator, not the GPU")
     parser.add_argument("--brief", action="store_true", help="no lines of classes")
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bin")
     # All other flags are attn-compile's.
     options, options.flag = parser.parse_known_args()
+    options.dv = options.dim if options.dv is None else options.dv
     if options.command and not options.folder:
         parser.error(f"{options.command} needs a folder")
     return {"make": make, "run": run, None: compare}[options.command](options)

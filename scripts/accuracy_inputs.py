@@ -23,14 +23,14 @@ CARRIER = 2.0
 
 
 class Problem:
-    """One head: q (rows, dim), k and v (keys, dim), scores q k / sqrt(dim)."""
+    """One head: q (rows, dim), k (keys, dim) and v (keys, dv), scores q k / sqrt(dim)."""
 
-    def __init__(self, seed: int, rows: int, keys: int, dim: int, dtype: str) -> None:
+    def __init__(self, seed: int, rows: int, keys: int, dim: int, dv: int, dtype: str) -> None:
         self.random = np.random.Generator(np.random.PCG64(seed))
         self.rows, self.keys, self.dim, self.dtype = rows, keys, dim, dtype
         self.q = self.draw(rows, dim)
         self.k = self.draw(keys, dim)
-        self.v = self.draw(keys, dim)
+        self.v = self.draw(keys, dv)
 
     def draw(self, *shape: int) -> Array:
         return self.random.standard_normal(shape)
@@ -199,11 +199,13 @@ CLASSES: dict[str, Callable[[Problem], object]] = {
 }
 
 
-def make_inputs(names: list[str], rows: int, keys: int, dim: int, dtype: str) -> dict[str, NDArray]:
+def make_inputs(
+    names: list[str], rows: int, keys: int, dim: int, dv: int, dtype: str
+) -> dict[str, NDArray]:
     """The bits of q, k and v; a class is a batch."""
     problems = []
     for name in names:
-        problem = Problem(zlib.crc32(name.encode()), rows, keys, dim, dtype)
+        problem = Problem(zlib.crc32(name.encode()), rows, keys, dim, dv, dtype)
         CLASSES[name](problem)
         problems.append(problem)
     return {

@@ -133,7 +133,7 @@ CHECKS = [
           "{python} scripts/rung-passes.py --workers={jobs} --bin={build}/bin"),
     Check("accuracy of softmax policies", 60, "{python} scripts/accuracy.py"),
     Check("accuracy of softmax policies in tensor memory", 3,
-          "{python} scripts/accuracy.py --chip=sm_100a --schedule=ws_tmem --dim=128"),
+          "{python} scripts/accuracy.py --chip=sm_100a --schedule=ws_tmem --dim=128 --out-type=f32"),
     Check("pages in a browser", 1, "{python} scripts/check-pages.py --bin={build}/bin",
           "{python} scripts/check-pages.py --sample --bin={build}/bin", skipped=2),
     Check("foreign kernels", 30, "{python} scripts/foreign-check.py --jobs={jobs} --schedules=3",

@@ -174,11 +174,13 @@ call, with zeros after their columns; an `attn.CopyRemark` says which.
 scale for each `out_group` columns of a row, which is a result too, behind o and its LSE, in the
 order of o with groups in the place of columns: f32, the largest magnitude of the columns by that of
 the type. "f4E2M1FN" with `out_group=16` is nvfp4: bytes (uint8) of two results each, that of the
-even column in the lower half, and scales of e4m3; `attn.unpack_nvfp4` reads both. An `out` has such
-scales where `out_scales` says where they go.
+even column in the lower half, and scales of e4m3; `attn.unpack_nvfp4` reads both.
+`out_scale_type="float8_e8m0fnu"` makes other scales powers of two; `out_scale_tiles` makes those
+of 8 bits a matrix of tokens by heads' groups in tiles of 128 x 4. Those of an `out` go to
+`out_scales`.
 
-`amax`, f32 of one element, is where the largest size of all results goes, before they are
-multiplied by `out_scale` or rounded: it joins the number that is there, so write 0 first.
+`amax`, one f32, is where the largest size of all results goes, before `out_scale` and the
+rounding: it joins the number that is there, so write 0 first.
 
 Returns o like q, or (o, lse) with `lse`. numpy arrays run on the GPU if there is one, else on the
 simulator; bf16 is uint16 and e4m3 uint8 there. Torch tensors go through the operator
@@ -264,7 +266,8 @@ o. One of 8 bits is multiplied by `out_scale`, or has a scale for each `out_grou
 which `run` gives too, f32 (batch, heads, groups) or with queries after heads: the largest magnitude
 of the columns by that of the type. An `out_type` of "f4E2M1FN" with `out_group=16` is nvfp4: o has
 bytes (uint8) of two results each, that of the even column in the lower half, and scales have e4m3
-elements; `attn.unpack_nvfp4` reads both. `init` is the element type of the o of a state to go on from,
+elements; `attn.unpack_nvfp4` reads both. `out_scale_type` and `out_scale_tiles` are as in
+`attn.decode`. With `amax` each `run` takes one. `init` is the element type of the o of a state to go on from,
 which each `run` takes then; `sinks` and `lse` say that each `run` has these. The options:
 
 {options}
@@ -319,6 +322,9 @@ PLAN_FORM = {
     "page_stride": "int | None = None",
     "out_type": "Any = None",
     "out_group": "int | None = None",
+    "out_scale_type": "Any = None",
+    "out_scale_tiles": "bool = False",
+    "amax": "bool = False",
     "init": "Any = None",
     "sinks": "bool = False",
     "lse": "bool = False",
@@ -399,13 +405,15 @@ def write_function(name: str, call: Call, rows: list[dict]) -> str:
         if name in _TAKES_ADDED:
             more = f"    added: tuple[Any, ...] | None = None,\n{more}"
             lines += f"    tensors |= added_keys.name_added(added, {name == 'mla_decode'})\n"
-        more += "    out_type: Any = None,\n    out_group: int | None = None,\n    out_scales: Any = None,\n"
-        more += "    amax: Any = None,\n"
+        more += "    out_type: Any = None,\n    out_group: int | None = None,\n"
+        more += "    out_scale_type: Any = None,\n    out_scale_tiles: bool = False,\n"
+        more += "    out_scales: Any = None,\n    amax: Any = None,\n"
         more += "    pad: bool = False,\n    stream: int | None = None,\n"
         required = "".join(f'"{each}", ' for each in call.required.split())
         lines += f"    decode_calls.check_given(options, ({required.rstrip()}))\n" if required else ""
         call_line = (
-            "    outputs = decode_calls.Outputs(lse, out, stream, out_type, out_group, out_scales, amax)\n"
+            "    more = (out_type, out_group, out_scale_type, out_scale_tiles, out_scales, amax)\n"
+            "    outputs = decode_calls.Outputs(lse, out, stream, *more)\n"
         )
         call_line += (
             f"    return decode_calls.call(tensors, options, ({', '.join(mods)}), init, outputs, pad)\n"

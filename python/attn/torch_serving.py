@@ -10,13 +10,14 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
+from .calls import attention_outputs
 from .errors import ArgumentError, LibraryError
 from .launch import device_tensors
 from .options import readers
 from .options.argument_names import LATENT_POOLS, OUTPUTS
-from .serving import decode_launch, merging, scaled_outputs
+from .serving import decode_launch, merging
 from .serving.decode_problem import PAIRED, count_output_columns
-from .serving.query_rows import find_out_group
+from .serving.query_rows import find_outputs
 from .serving.settings import Settings
 from .serving.settings_table import OPTIONAL_TENSORS, SCHEMAS, TENSORS
 from .tensors import host_tensors, tensor_views
@@ -30,14 +31,16 @@ except ImportError as error:
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from .calls.attention_outputs import Asked
     from .serving.decode_problem import DecodeProblem
-    from .serving.scaled_outputs import Scaled
 
 _STATES = "Tensor partial_o, Tensor partial_lse"
 #: The names of the settings of a call.
 _FIELDS = Settings._fields
 _TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
 _TYPES |= {"f8E4M3FN": torch.float8_e4m3fn, "f8E5M2": torch.float8_e5m2, PAIRED: torch.uint8}
+if hasattr(torch, "float8_e8m0fnu"):
+    _TYPES["f8E8M0FNU"] = torch.float8_e8m0fnu
 _is_on_host = operator.attrgetter("is_cpu")
 _STRIDES = getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order)
 _library: Any = torch.library.Library("attn", "FRAGMENT")  # type: ignore[no-untyped-call]
@@ -63,9 +66,15 @@ def make_outputs(
     log = torch.empty(rows, dtype=torch.float32, device=q.device) if lse else None
     if problem.out_group is None:
         return o, log, None
-    groups = problem.value_dim // problem.out_group
-    kind = _TYPES[problem.scales_type]
-    return o, log, torch.empty((*rows, groups), dtype=kind, device=q.device)
+    linear = (*rows, problem.value_dim // problem.out_group)
+    kind = _get_scale_type(problem.scales_type)
+    return o, log, torch.empty(problem.scale_tiles or linear, dtype=kind, device=q.device)
+
+
+def _get_scale_type(kind: str) -> torch.dtype:
+    if kind not in _TYPES:
+        raise ArgumentError(f"out_scale_type: this torch has no {kind}")
+    return _TYPES[kind]
 
 
 def _make_output(q: Tensor, dv: int) -> Tensor:
@@ -86,11 +95,14 @@ def _make_lse(q: Tensor) -> Tensor:
     return q.new_empty(q.shape[:-1], dtype=torch.float32)
 
 
-def _find_host_group(
-    arrays: dict[str, Any], settings: Settings, outputs: dict[str, Tensor | None]
-) -> int | None:
-    """Returns the columns of the caller's o that share a scale, None without scales. Raises
-    ArgumentError for outputs in host memory that a launch on a GPU would not take."""
+def _ask_like(
+    arrays: dict[str, Any],
+    settings: Settings,
+    outputs: dict[str, Tensor | None],
+    group: int | None,
+) -> Asked:
+    """Returns the caller's outputs as what a call would ask for. Raises ArgumentError for outputs
+    in host memory that a launch on a GPU would not take."""
     given = {
         name: device_tensors.describe(OUTPUTS.get(name, name), each)
         for name, each in outputs.items()
@@ -99,13 +111,14 @@ def _find_host_group(
     views = decode_launch.read_views({"q": arrays["q"]} | given, settings)
     values = arrays["v_cache"].shape[-1] if settings.value_dim is None else settings.value_dim
     rows, o, lse = views["q"].shape[:3], views["o"], views.get("lse")
-    group = find_out_group(o.dtype, settings, views.get("o_scales"), (*rows, values))
+    found = find_outputs(views, o.dtype, settings, values, group)
     check_out(o, [*rows, count_output_columns(o.dtype, values)])
     for name, each in given.items():
         check_device(OUTPUTS.get(name, name), each, tensor_views.HOST)
     if lse is not None:
         check_lse(lse, rows)
-    return group
+    kind, tiles = found.get("scales_type"), "scale_tiles" in found
+    return attention_outputs.Asked(o.dtype, found["out_group"], kind, tiles)
 
 
 class _Form:
@@ -119,7 +132,7 @@ class _Form:
             f"{name}({arguments}) -> Tensor",
             f"{name}_lse({arguments}) -> (Tensor o, Tensor lse)",
             f"{name}_out({arguments}, *, Tensor(a!) o, Tensor(b!)? lse=None, "
-            "Tensor(c!)? o_scales=None, Tensor(d!)? amax=None) -> ()",
+            "Tensor(c!)? o_scales=None, Tensor(d!)? amax=None, int? out_group=None) -> ()",
         ):
             _define(schema)
         names = (name, f"{name}_lse", f"{name}_out")
@@ -141,6 +154,7 @@ class _Form:
         lse: Tensor | None = None,
         o_scales: Tensor | None = None,
         amax: Tensor | None = None,
+        out_group: int | None = None,
     ) -> None:
         """What is not a tensor is a setting."""
         given = self._read(operands)
@@ -153,25 +167,23 @@ class _Form:
         if _is_on_host(tensors["q"]):
             arrays = host_tensors.to_arrays(tensors)
             arrays["amax"] = None if amax is None else host_tensors.to_array("amax", amax)
-            self._launch_host(arrays, settings, o, lse, o_scales)
+            self._launch_host(arrays, settings, (o, lse, o_scales), out_group)
             return
         outputs = {"o": o, "lse": lse, "o_scales": o_scales, "amax": amax}
-        decode_launch.launch_decode(tensors | outputs, settings, None)
+        decode_launch.launch_decode(tensors | outputs, settings, None, out_group)
 
     def _launch_host(
         self,
         arrays: dict[str, Any],
         settings: Settings,
-        o: Tensor,
-        lse: Tensor | None,
-        scales: Tensor | None,
+        outputs: tuple[Tensor, Tensor | None, Tensor | None],
+        group: int | None,
     ) -> None:
-        outputs = {"o": o, "lse": lse, "o_scales": scales}
-        group = _find_host_group(arrays, settings, outputs)
-        kind = device_tensors.describe("out", o).dtype
-        settings = settings._replace(out_type=kind)
-        result = decode_launch.decode_numpy(arrays, settings, lse is not None, group)
-        given = [each for each in (o, lse, scales) if each is not None]
+        named = dict(zip(("o", "lse", "o_scales"), outputs, strict=True))
+        asked = _ask_like(arrays, settings, named, group)
+        settings = settings._replace(out_type=asked.out_type)
+        result = decode_launch.decode_numpy(arrays, settings, outputs[1] is not None, asked)
+        given = [each for each in outputs if each is not None]
         made = result if isinstance(result, tuple) else (result,)
         for target, each in zip(given, made, strict=True):
             bits = torch.from_numpy(each.copy())
@@ -217,22 +229,26 @@ class _Form:
         return output
 
     def _make_scaled(
-        self, operands: list[Any], lse: Any, scaled: Scaled
+        self, operands: list[Any], lse: Any, asked: Asked
     ) -> tuple[Tensor, Any, Tensor | None]:
         """Outputs of an element type of their own, in the order of q's rows, with scales of groups
         of columns; an LSE where it is wanted and not given."""
         given = self._read(tuple(operands))
         q, v_cache = given["q"], given.get("v_cache")
         value_dim = given["value_dim"] if v_cache is None else v_cache.shape[-1]
-        kind = scaled.out_type or "f8E4M3FN"
+        kind = asked.out_type or "f8E4M3FN"
         columns = count_output_columns(kind, value_dim)
         o = torch.empty_like(self._make_o(q, columns), dtype=_TYPES[kind])
         made = [o]
         scales = None
-        if scaled.group is not None:
-            groups = scaled_outputs.count_groups(value_dim, scaled.group)
-            dtype = _TYPES[scaled_outputs.get_scales_type(kind)]
-            scales = torch.empty_like(self._make_o(q, groups), dtype=dtype)
+        if asked.group is not None:
+            groups = attention_outputs.count_groups(value_dim, asked.group)
+            dtype = _get_scale_type(attention_outputs.get_scale_type(asked))
+            scales = self._make_o(q, groups)
+            if asked.tiles:
+                tokens = q.numel() // max(q.shape[1] * q.shape[-1], 1)
+                scales = q.new_empty(attention_outputs.get_tiles(tokens, q.shape[1] * groups))
+            scales = torch.empty_like(scales, dtype=dtype)
             made.append(scales)
         if lse is True:
             lse = _make_lse(q)
@@ -241,22 +257,20 @@ class _Form:
             self._erase(each)
         return o, lse, scales
 
-    def call(
-        self, given: dict[str, Any], lse: Any, out: Any, scaled: Scaled, amax: Tensor | None
-    ) -> Any:
+    def call(self, given: dict[str, Any], lse: Any, out: Any, asked: Asked) -> Any:
         """The operator that writes what the caller wants; `given` has tensors and
         settings by name, what it lacks is as the operator has it."""
         operands = [
             given.get(LATENT_POOLS.get(name, name), each) for name, each in self._defaults.items()
         ]
-        scales = scaled.scales
-        is_plain = scaled.out_type is None or (
-            scaled.group is None and scaled.out_type == "f8E4M3FN" and given["out_scale"] is not None
+        scales, amax = asked.scales, asked.amax
+        is_plain = asked.out_type is None or (
+            asked.group is None and asked.out_type == "f8E4M3FN" and given["out_scale"] is not None
         )
         if out is None and not is_plain:
             if not isinstance(lse, bool):
                 raise tensor_views.make_output_error(out, lse)
-            out, lse, scales = self._make_scaled(operands, lse, scaled)
+            out, lse, scales = self._make_scaled(operands, lse, asked)
         if out is None and amax is not None:
             if not isinstance(lse, bool):
                 raise tensor_views.make_output_error(out, lse)
@@ -269,7 +283,8 @@ class _Form:
         if out is None or lse is True:
             raise tensor_views.make_output_error(out, lse)
         log = None if lse is False else lse
-        self._operators[2](*operands, o=out, lse=log, o_scales=scales, amax=amax)
+        written = {"o_scales": scales, "amax": amax, "out_group": asked.group}
+        self._operators[2](*operands, o=out, lse=log, **written)
         return decode_launch.join_results(out, log, scales)
 
 
@@ -317,8 +332,7 @@ def decode(
     settings: Settings,
     lse: Any,
     out: Any,
-    scaled: Scaled,
-    amax: Any = None,
+    asked: Asked,
 ) -> Any:
     """attn.decode, attn.mla_decode and attn.prefill for torch tensors."""
     form = _DECODE if settings.value_dim is None else _LATENT_DECODE
@@ -332,7 +346,7 @@ def decode(
             check_beside(named, tensor, tensors["q"])
     for number, tensor in enumerate(captures):
         check_beside(f"capture{number}", tensor, tensors["q"])
-    for name, each in (("out", out), ("out_scales", scaled.scales), ("amax", amax)):
+    for name, each in (("out", out), ("out_scales", asked.scales), ("amax", asked.amax)):
         if each is not None:
             check_beside(name, each, tensors["q"])
     if isinstance(lse, torch.Tensor) and lse.dim():
@@ -344,7 +358,7 @@ def decode(
     given = fields | tensors | {"captures": captures or None}
     if settings.window is not None:
         given["window"] = list(settings.window)
-    return form.call(given, lse, out, scaled, amax)
+    return form.call(given, lse, out, asked)
 
 
 def merge(partial_o: Tensor, partial_lse: Tensor, out: Any, lse: Any, dtype: Any) -> Any:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Results of 4 bits that `attn.DecodePlan` writes to torch's tensors, made here and the caller's.
+"""Results of 4 bits that `attn.DecodePlan` writes to torch's tensors, made here and the caller's,
+and scales in tiles of it, of `attn.decode` and of `attn.prefill`.
 
     python3 python/tests/gpu_packed.py
 
@@ -22,6 +23,43 @@ def make_plan(**options):
     lengths = torch.tensor([37, 5], dtype=torch.int32, device="cuda")
     table = torch.randperm(BATCH * PAGES).reshape(BATCH, PAGES).int().to("cuda")
     return plan, lengths, table
+
+
+def to_tiles(scales):
+    """A row for each token of what kernels write row by row, in the layout 128x4."""
+    rows = scales.cpu().view(torch.uint8).flatten(1).numpy()
+    return torch.from_numpy(attn.tile_scales(rows))
+
+
+def check_tiles(q, pools, table, lengths, rows, want) -> bool:
+    """Scales in tiles are those of `rows` in another order, also of a plan, which takes `amax`."""
+    kind = {"out_type": "f4E2M1FN", "out_group": 16}
+    plan, _, _ = make_plan(**kind, out_scale_tiles=True, amax=True)
+    plan.plan(lengths, table)
+    # The last run takes the shorter way.
+    largest = [torch.zeros(1, device="cuda") for _ in range(3)]
+    made = plan.run(q, *pools, amax=largest[0])
+    out, units = (torch.zeros_like(each.view(torch.uint8)) for each in made)
+    units = units.view(torch.float8_e4m3fn)
+    for amax in largest[1:]:
+        plan.run(q, *pools, out=out, out_scales=units, amax=amax)
+    counts = torch.arange(BATCH + 1, dtype=torch.int32, device="cuda")
+    tiled = [made, (out, units)]
+    batch = (q, *pools, table, lengths)
+    tiled.append(attn.decode(*batch, **kind, out_scale_tiles=True))
+    tiled.append(attn.prefill(*batch, counts, max_seqlen_q=1, **kind, out_scale_tiles=True))
+    torch.cuda.synchronize()
+    there = to_tiles(torch.ones_like(rows.view(torch.uint8))) == 1
+    most = want.abs().max()
+    good = all(bool(abs(amax.cpu() - most) <= 2e-3 * most) for amax in largest)
+    for _, each in tiled:
+        bits = each.cpu().view(torch.uint8)
+        good &= bits.shape == there.shape and torch.equal(bits[there], to_tiles(rows)[there])
+    try:
+        plan.run(q, *pools)
+        return False
+    except attn.ArgumentError as error:
+        return good and 'tensor "amax": expected a tensor' in str(error)
 
 
 def main() -> int:
@@ -53,6 +91,7 @@ def main() -> int:
         good = False
     except attn.ArgumentError as error:
         good &= "expected elements of i8, got f16" in str(error)
+    good &= check_tiles(q, pools, table, lengths, made[1], want)
     print("packed results:", "good" if good else "WRONG")
     return int(not good)
 

@@ -131,8 +131,6 @@ def quantise(torch, kind: str, wide):
     if kind == "fp8":
         return (wide * SCALE).clamp(-448, 448).to(torch.float8_e4m3fn), None
     group = KINDS[kind][3]
-    if kind == "nvfp4":
-        wide = wide * SCALE
     parts = wide.unflatten(-1, (-1, group))
     most = parts.abs().amax(-1, keepdim=True)
     one = torch.ones((), device=wide.device)
@@ -140,10 +138,12 @@ def quantise(torch, kind: str, wide):
         scale = torch.where(most > 0, most * (one / 448), one)
         narrow = (parts * (one / scale)).clamp(-448, 448).to(torch.float8_e4m3fn)
         return narrow.flatten(-2), scale.squeeze(-1)
-    scale = round_e4m3(torch, most * (one / 6))
+    # Behind an out_mod, or where amax is wanted, the factor joins the scales.
+    factor = one * SCALE
+    scale = round_e4m3(torch, most * (factor * (one / 6)))
     exact = scale.float()
     inverse = torch.where(exact > 0, one / torch.where(exact > 0, exact, one), 0 * one)
-    scaled = parts * inverse
+    scaled = parts * (inverse * factor)
     size = scaled.abs().clamp(max=6)
     # The distance of neighbours is 0.5 up to 2, 1 up to 4, and 2.
     step = torch.where(size < 2, 0.5, torch.where(size < 4, 1.0, 2.0))

@@ -3,8 +3,8 @@
 #include "attn/Planner/Facts/ProblemFacts.h"
 #include "KeyRangeValues.h"
 #include "attn/Planner/Facts/Captures.h"
+#include "attn/Planner/Facts/GroupFactor.h"
 #include "mlir/IR/Matchers.h"
-#include <cmath>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -47,15 +47,9 @@ bool ProblemFacts::hasOutMod() const {
 }
 
 double ProblemFacts::getGroupFactor() const {
-  // Products of others could be beyond the range of f32.
-  constexpr int kMostExponent = 64;
-  int exponent = 0;
   double factor = getResultFactor();
   bool joins = usesResults() && hasResultScales() &&
-               isa<Float4E2M1FNType>(outType) &&
-               isa<Float8E4M3FNType>(oScales.elementType) &&
-               std::frexp(factor, &exponent) == 0.5 &&
-               std::abs(exponent) <= kMostExponent;
+               isa<Float4E2M1FNType>(outType) && joinsGroupScale(factor);
   return joins ? factor : 1;
 }
 

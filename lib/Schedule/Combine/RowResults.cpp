@@ -20,7 +20,8 @@ Value attn::changeResults(KernelFrame &frame, const CombineFacts &facts,
   };
   if (!facts.usesResults())
     return {};
-  Value first = index(place.column), factor = frame.f32(facts.outScale), most;
+  Value first = index(place.column), most;
+  double factor = facts.getGroupFactor() == 1 ? facts.outScale : 1;
   for (auto [number, value] : llvm::enumerate(values)) {
     Value column = arith::AddIOp::create(b, first, frame.i32(int64_t(number)));
     if (facts.outMod)
@@ -34,7 +35,8 @@ Value attn::changeResults(KernelFrame &frame, const CombineFacts &facts,
       Value size = math::AbsFOp::create(b, value);
       most = most ? arith::MaximumFOp::create(b, most, size).getResult() : size;
     }
-    value = arith::MulFOp::create(b, value, factor);
+    if (factor != 1)
+      value = arith::MulFOp::create(b, value, frame.f32(factor));
   }
   return most;
 }
@@ -102,8 +104,9 @@ GroupScale attn::makeGroupScale(KernelFrame &frame, const CombineFacts &facts,
   bool isFloat4 = facts.hasFloat4Results();
   Type outType =
       isFloat4 ? Float4E2M1FNType::get(b.getContext()) : facts.o.elementType;
-  Value scale =
-      arith::MulFOp::create(b, most, f32(1 / getLargestNumber(outType)));
+  double left = facts.getGroupFactor();
+  float inverseOfLargest = 1 / getLargestNumber(outType);
+  Value scale = arith::MulFOp::create(b, most, f32(left * inverseOfLargest));
   if (isa<Float8E8M0FNUType>(facts.oScales.elementType)) {
     PowerScale power = emitPowerScale(b, scale, isAbove(most));
     Value byte = arith::TruncIOp::create(b, b.getI8Type(), power.code);
@@ -120,6 +123,8 @@ GroupScale attn::makeGroupScale(KernelFrame &frame, const CombineFacts &facts,
       b, arith::MinNumFOp::create(b, scale, f32(mostScale)), byIntegers);
   Value exact = widenByte(b, stored, byIntegers), some = isAbove(exact);
   Value inverse = arith::DivFOp::create(b, f32(1), select(some, exact, f32(1)));
+  if (left != 1)
+    inverse = arith::MulFOp::create(b, inverse, f32(left));
   // Nothing is left of numbers that are too small for a scale.
   return {stored, select(some, inverse, f32(0))};
 }

@@ -9,8 +9,9 @@
 namespace mlir::attn {
 
 /// Changes f32 results of the columns from `place` on as out_mod says, and then
-/// multiplies them by the factor of results, if it was left out before. Returns
-/// their largest size in front of that factor, f32, if it is wanted, else null.
+/// multiplies them by the factor of results, if it was left out before and is
+/// not left for the scales of groups. Returns their largest size in front of
+/// that factor, f32, if it is wanted, else null.
 Value changeResults(KernelFrame &frame, const CombineFacts &facts,
                     const MergedColumns &place,
                     llvm::MutableArrayRef<Value> values);
@@ -26,7 +27,8 @@ struct GroupScale {
   Value stored, inverse;
 };
 
-/// Returns the scale of columns whose largest number in size is `most`.
+/// Returns the scale of columns whose largest number in size is `most`, before
+/// the factor that is left for scales of groups.
 GroupScale makeGroupScale(KernelFrame &frame, const CombineFacts &facts,
                           Value most);
 

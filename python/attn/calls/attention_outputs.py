@@ -1,5 +1,5 @@
-"""Outputs of `attn.attention` that are rounded to 8 or 4 bits, with scales of their columns, which
-are outputs too, and the largest size of its results."""
+"""Outputs of calls that are rounded to 8 or 4 bits, with scales of their columns, which are
+outputs too, and the largest size of results."""
 
 from __future__ import annotations
 
@@ -47,6 +47,10 @@ class Asked(NamedTuple):
     def makes(self) -> bool:
         """Whether o, and its scales, are made as it says."""
         return self.out_type is not None
+
+    @property
+    def has_scales(self) -> bool:
+        return self.group is not None or self.scales is not None
 
 
 PLAIN = Asked()
@@ -110,7 +114,7 @@ def get_scale_type(asked: Asked) -> str:
     return kind
 
 
-def _count_groups(columns: int, group: int) -> int:
+def count_groups(columns: int, group: int) -> int:
     groups, rest = divmod(columns, group)
     if rest or groups == 0:
         raise ArgumentError(f"out_group: expected a divisor of {columns} columns, got {group}")
@@ -153,7 +157,7 @@ def make_views(q: TensorView, columns: int, packed: bool, asked: Asked) -> dict[
     made = {"o": view(kind, columns // 2 if is_paired else columns)}
     if asked.group is None:
         return made
-    groups, scale_type = _count_groups(columns, asked.group), get_scale_type(asked)
+    groups, scale_type = count_groups(columns, asked.group), get_scale_type(asked)
     if not asked.tiles:
         return made | {"o_scales": view(scale_type, groups)}
     heads = q.shape[1]
@@ -198,7 +202,7 @@ def find_flags(
         group = PAIRED_GROUP if is_paired and group is None else group
         if group is None:
             raise ArgumentError("out_group: expected one beside scales in tiles, got none")
-        groups = _count_groups(columns, group)
+        groups = count_groups(columns, group)
         wanted = get_tiles(o.shape[0] * o.shape[2], o.shape[1] * groups)
         tensor_views.expect("out_scales", "shape", list(wanted), list(scales.shape))
         flags["out_scale_tiles"] = True

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..calls import attention_outputs
 from ..errors import ArgumentError, ArgumentTypeError
 from ..launch import device_tensors
 from ..options import argument_names, readers
 from ..tensors import padding, tensor_views
-from . import decode_launch, merging, packed_runs, scaled_outputs
+from . import decode_launch, merging, packed_runs
 from .decode_launch import join_results
 from .settings import Settings, trace_mods
 
@@ -21,10 +22,12 @@ class Outputs(NamedTuple):
     lse: Any
     out: Any
     stream: int | None
-    #: Element type of an o that is made, columns of it that share a scale, and the tensor that
-    #: scales go to.
+    #: Element type of an o that is made, columns of it that share a scale, the type of scales,
+    #: whether they lie in tiles, and the tensor that they go to.
     out_type: Any = None
     out_group: Any = None
+    out_scale_type: Any = None
+    out_scale_tiles: Any = False
     out_scales: Any = None
     #: Where the largest size of results goes.
     amax: Any = None
@@ -36,8 +39,7 @@ class Results(NamedTuple):
     lse: Any
     out: Any
     stream: int | None
-    scaled: scaled_outputs.Scaled = scaled_outputs.PLAIN
-    amax: Any = None
+    asked: attention_outputs.Asked = attention_outputs.PLAIN
 
 
 def check_given(options: Mapping[str, Any], names: Sequence[str]) -> None:
@@ -66,9 +68,9 @@ def _call(
     tensors: dict[str, Any], options: dict[str, Any], mods: tuple[Any, Any, Any], outputs: Outputs
 ) -> Any:
     texts, captures = trace_mods(*mods)
-    lse, out, stream, *more, amax = outputs
-    scaled = scaled_outputs.read(out, *more, options["out_scale"])
-    made = {} if scaled.out_type is None else {"out_type": scaled.out_type}
+    lse, out, stream, *stated, amax = outputs
+    asked = attention_outputs.read(out, *stated, options["out_scale"], amax)
+    made = {} if asked.out_type is None else {"out_type": asked.out_type}
     settings = Settings.read(**options, **made, **texts)
     if "kv_cache" in tensors:
         tensors = {
@@ -76,7 +78,7 @@ def _call(
         }
         # Values are columns of the keys.
         tensors |= {"v_cache": None, "v_scale": tensors["k_scale"]}
-    return run(tensors, captures, settings, Results(lse, out, stream, scaled, amax))
+    return run(tensors, captures, settings, Results(lse, out, stream, asked))
 
 
 def _pad_call(
@@ -120,7 +122,7 @@ def run(
     tensors: dict[str, Any], captures: list[Any], settings: Settings, results: Results
 ) -> Any:
     """Any of the calls: tensors by name, what regions read, and what was said beside."""
-    lse, out, stream, scaled, amax = results
+    lse, out, stream, asked = results
     q = tensors["q"]
     for name in ("q", "k_cache", "page_table", "kv_lengths", "cu_seqlens_q"):
         if tensors.get(name, name) is None:
@@ -131,12 +133,12 @@ def run(
             raise ArgumentError("out: expected none with numpy arrays, whose results are new")
         lse = readers.to_bool("lse", lse)
     if settings.run_keys is not None and settings.max_seqlen_q is not None:
-        if scaled.has_scales or amax is not None:
-            what = "scales of the output" if scaled.has_scales else "amax"
+        if asked.has_scales or asked.amax is not None:
+            what = "scales of the output" if asked.has_scales else "amax"
             raise ArgumentError(f"run_keys: expected none beside {what} in attn.prefill")
 
         def attend(batch: Any, read: Any, given: Settings, kind: str | None, *more: Any) -> Any:
-            made = scaled if kind is None else scaled._replace(out_type=kind)
+            made = asked if kind is None else asked._replace(out_type=kind)
             return run(batch, read, given, Results(*more, made))
 
         lengths = tensors["kv_lengths"]
@@ -146,10 +148,10 @@ def run(
             raise ArgumentError("stream: expected none, since torch tensors use torch's")
         from .. import torch_serving
 
-        return torch_serving.decode(tensors, captures, settings, lse, out, scaled, amax)
-    tensors |= decode_launch.name_captures(captures) | {"amax": amax}
+        return torch_serving.decode(tensors, captures, settings, lse, out, asked)
+    tensors |= decode_launch.name_captures(captures) | {"amax": asked.amax}
     if tensor_views.is_numpy(q):
-        return decode_launch.decode_numpy(tensors, settings, lse, scaled.group)
+        return decode_launch.decode_numpy(tensors, settings, lse, asked)
     tensor_views.view("q", q)
     if out is None or lse is True:
         missing = "out" if out is None else "lse"
@@ -157,9 +159,9 @@ def run(
             f'tensor "{missing}": expected a tensor to write to; only torch and numpy have '
             "outputs made"
         )
-    tensors |= {"o": out, "lse": None if lse is False else lse, "o_scales": scaled.scales}
-    decode_launch.launch_decode(tensors, settings, stream)
-    return join_results(out, None if lse is False else lse, scaled.scales)
+    tensors |= {"o": out, "lse": None if lse is False else lse, "o_scales": asked.scales}
+    decode_launch.launch_decode(tensors, settings, stream, asked.group)
+    return join_results(out, None if lse is False else lse, asked.scales)
 
 
 def merge_states(

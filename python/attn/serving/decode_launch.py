@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import arrays, runtime
+from ..calls import attention_outputs
 from ..errors import ArgumentError
 from ..kernel import Kernel, get_chip
 from ..launch import cuda_driver, device_tensors, host_arrays, planned_steps
@@ -23,14 +24,14 @@ from ..tensors.argument_checks import (
     check_sinks,
 )
 from ..tensors.tensor_views import expect
-from . import added_keys, decode_problem, numpy_inputs, scaled_outputs
+from . import added_keys, decode_problem, numpy_inputs
 from .decode_problem import PAIRED, ROW_TENSORS, DecodeProblem, count_output_columns
 from .pool_rows import NARROW_TYPES, check_rows, find_scale_group, get_row_strides
 from .query_rows import (
     WIDE_TYPES,
     check_out_type,
     check_rope_of_queries,
-    find_out_group,
+    find_outputs,
     read_init,
 )
 from .settings import Settings
@@ -138,9 +139,12 @@ def order_output(q: TensorView, dim: int) -> tuple[int, int, int]:
     return (heads * queries * dim, *inner)
 
 
-def make_problem(tensors: Mapping[str, TensorView], settings: Settings, lse: bool) -> DecodeProblem:
+def make_problem(
+    tensors: Mapping[str, TensorView], settings: Settings, lse: bool, group: int | None = None
+) -> DecodeProblem:
     """The problem of tensors in the kernel's order: q, k, page_table, v but of the
-    latent form, and o and sinks where they are given. Pools of a GPU may have any
+    latent form, and o and sinks where they are given; so many columns of o as `group`
+    share a scale, where it is not the scales that say so. Pools of a GPU may have any
     number of pages."""
     q, k, v = tensors["q"], tensors["k"], tensors.get("v")
     table = tensors["page_table"]
@@ -179,8 +183,6 @@ def make_problem(tensors: Mapping[str, TensorView], settings: Settings, lse: boo
     if o is not None:
         columns = count_output_columns(out_type, value_dim)
         check_out(o, [*q.shape[:3], columns])
-    scales = tensors.get("o_scales")
-    out_group = find_out_group(out_type, settings, scales, (*q.shape[:3], value_dim))
     problem = DecodeProblem(
         batch=q.shape[0],
         heads=q.shape[1],
@@ -217,22 +219,11 @@ def make_problem(tensors: Mapping[str, TensorView], settings: Settings, lse: boo
         q_rope_strides=None if q_rope is None else q_rope.strides[:3],
         out_scale=settings.out_scale,
         partials=settings.partials,
-        out_group=out_group,
-        o_scales_strides=None if scales is None else scales.strides[:3],
         regions=settings.describe_regions(_get_captures(tensors)),
         added=added_keys.read_added(tensors, settings),
-        amax=_has_amax(tensors),
+        **find_outputs(tensors, out_type, settings, value_dim, group),
     )
     return problem if settings.max_seqlen_q is None else _pack(problem, settings, table.shape[0], q)
-
-
-def _has_amax(tensors: Mapping[str, TensorView]) -> bool:
-    """Whether the largest size of the results goes somewhere, which is one f32."""
-    amax = tensors.get("amax")
-    if amax is None:
-        return False
-    check_amax(amax)
-    return True
 
 
 def _get_captures(tensors: Mapping[str, TensorView]) -> dict[str, TensorView]:
@@ -268,6 +259,11 @@ def _pack(
         o_strides=(DYNAMIC, *problem.o_strides[1:]),
         o_scales_strides=(
             None if problem.o_scales_strides is None else (DYNAMIC, *problem.o_scales_strides[1:])
+        ),
+        scale_tiles=(
+            problem.scale_tiles
+            if problem.scale_tiles is None or q.device < 0
+            else (DYNAMIC, problem.scale_tiles[1])
         ),
         window=decode_problem.to_window(settings.causal, settings.window, queries=2),
     )
@@ -368,8 +364,8 @@ def get_chip_of(device: int, is_narrow: bool = False) -> str:
 
 def shape_numpy(array: NDArray[np.generic], rank: int) -> NDArray[np.generic]:
     """An o of rank 4, or an lse of rank 3, as the caller has q: with `rank` 3
-    without the dimension of queries."""
-    return array[:, :, 0] if rank == 3 else array
+    without the dimension of queries. A matrix of scales in tiles stays what it is."""
+    return array[:, :, 0] if rank == 3 and array.ndim > 2 else array
 
 
 def make_empty(problem: DecodeProblem, q: NDArray[np.generic]) -> dict[str, NDArray[np.generic]]:
@@ -383,7 +379,8 @@ def make_empty(problem: DecodeProblem, q: NDArray[np.generic]) -> dict[str, NDAr
     dtypes = {"o": problem.out_type, "q": problem.dtype}
     made = arrays.restore({"o": o}, {"q": q}, dtypes)
     if problem.out_group is not None:
-        shape = (*rows, problem.value_dim // problem.out_group)
+        linear = (*rows, problem.value_dim // problem.out_group)
+        shape = problem.scale_tiles or linear
         made["o_scales"] = np.zeros(shape, arrays.CARRIERS[problem.scales_type][0])
     return made | ({"lse": np.zeros(rows, np.float32)} if problem.lse else {})
 
@@ -402,20 +399,21 @@ def join_results(o: Any, lse: Any, scales: Any) -> Any:
 
 
 def decode_numpy(
-    tensors: Mapping[str, Any], settings: Settings, lse: bool, group: int | None = None
+    tensors: Mapping[str, Any],
+    settings: Settings,
+    lse: bool,
+    asked: attention_outputs.Asked = attention_outputs.PLAIN,
 ) -> Any:
-    """On arrays in host memory; new results, in q's rank, with scales of each `group` columns
-    if it is given."""
+    """On arrays in host memory; new results, in q's rank, with scales where they are asked
+    for. The largest size joins what is in amax, if that is given."""
     with argument_names.rename(name_arguments(settings)):
         views = read_views(tensors, settings)
         batch_lists.check_lengths(views["kv_lengths"], views["page_table"], tensor_views.HOST)
         _check_batch(views)
-        if group is not None:
+        if asked.group is not None:
             values = settings.value_dim if "v" not in views else views["v"].shape[3]
-            views |= scaled_outputs.make_views(
-                views, values or 0, settings.out_type or views["q"].dtype, group
-            )
-        problem = make_problem(views, settings, lse)
+            views |= attention_outputs.make_views(views["q"], values or 0, False, asked)
+        problem = make_problem(views, settings, lse, asked.group)
         _check_values(tensors, views, settings)
     rank = tensors["q"].ndim
     inputs = numpy_inputs.arrange(tensors, settings) | numpy_inputs.spread_scales(tensors, problem)
@@ -432,7 +430,7 @@ def decode_numpy(
     if settings.max_seqlen_q is not None:
         end = int(tensors["cu_seqlens_q"][-1])
         o, log, scales = (
-            each if each is None else _erase(each[0].swapaxes(0, 1), end)
+            each if each is None or each.ndim == 2 else _erase(each[0].swapaxes(0, 1), end)
             for each in (outputs["o"], log, scales)
         )
         return join_results(o, log, scales)
@@ -461,9 +459,10 @@ def read_views(tensors: Mapping[str, Any], settings: Settings) -> dict[str, Tens
         ranks[name] = len(each.shape)
         is_state = name in ("init_o", "init_lse")
         is_packed = settings.max_seqlen_q is not None
-        if is_packed and (is_state or name in ("q", "o", "lse", "o_scales")):
+        is_matrix = name == "o_scales" and len(each.shape) == 2
+        if is_packed and not is_matrix and (is_state or name in ("q", "o", "lse", "o_scales")):
             each = tensor_views.turn_packed(argument_names.OUTPUTS.get(name, name), each)
-        elif name in ("q", "o", "init_o", "q_rope", "o_scales"):
+        elif name in ("q", "o", "init_o", "q_rope", "o_scales") and not is_matrix:
             each = tensor_views.turn_rows(argument_names.OUTPUTS.get(name, name), each)
         elif name in ("lse", "init_lse"):
             each = tensor_views.turn_lse(name, each)
@@ -501,10 +500,13 @@ def name_arguments(settings: Settings) -> Mapping[str, str]:
     return argument_names.LATENT if settings.value_dim is not None else {}
 
 
-def launch_decode(tensors: Mapping[str, Any], settings: Settings, stream: int | None) -> None:
+def launch_decode(
+    tensors: Mapping[str, Any], settings: Settings, stream: int | None, group: int | None = None
+) -> None:
     """Launches on tensors of a GPU: q, k_cache, v_cache, page_table, kv_lengths and o,
-    and lse, sinks, init_o, init_lse, k_scale and v_scale where they are there; v_cache is
-    None in the latent form."""
+    and lse, sinks, init_o, init_lse, k_scale, v_scale, o_scales and amax where they are there;
+    v_cache is None in the latent form. Columns of o that share a scale are `group`, where it is
+    not the scales that say so."""
     with argument_names.rename(name_arguments(settings)):
         views = read_views(tensors, settings)
         device = views["q"].device
@@ -515,7 +517,7 @@ def launch_decode(tensors: Mapping[str, Any], settings: Settings, stream: int | 
             check_lse(lse, views["q"].shape[:3])
         if "o_scales" not in views:
             check_out_type(views["o"].dtype)
-        problem = make_problem(views, settings, lse is not None)
+        problem = make_problem(views, settings, lse is not None, group)
         _check_values(tensors, views, settings)
     if lse is not None and settings.max_seqlen_q is None:
         problem = problem._replace(lse_strides=get_lse_strides(lse))

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import runtime
+from ..calls import attention_outputs
 from ..errors import ArgumentError
 from ..kernel import Kernel
 from ..launch import cuda_driver, device_tensors, host_arrays
@@ -19,7 +20,7 @@ from ..tensors.tensor_views import expect
 from . import decode_launch, decode_problem, numpy_inputs
 from .decode_calls import name_state
 from .decode_problem import PAIRED, ROW_TENSORS
-from .plan_checks import check_planned
+from .plan_checks import check_planned, check_planned_amax
 from .pool_rows import get_row_strides, make_apart_views, make_row_views
 from .settings import Settings, trace_mods
 
@@ -31,8 +32,8 @@ _I32 = 4
 #: what kernels call them and the outputs.
 _OPERANDS = ("q", "k_cache", "v_cache", "k_scale", "v_scale", "sinks", *ROW_TENSORS)
 _OPERANDS += ("q_rope", "init_o", "init_lse")
-_OUTPUTS = ("out", "lse", "out_scales")
-_NAMES = ("q", "k", "v", "k_descale", "v_descale", *_OPERANDS[5:], "o", "lse", "o_scales")
+_OUTPUTS = ("out", "lse", "out_scales", "amax")
+_NAMES = ("q", "k", "v", "k_descale", "v_descale", *_OPERANDS[5:], "o", "lse", "o_scales", "amax")
 
 
 def _make_key(operands: Sequence[Any]) -> object:
@@ -83,6 +84,14 @@ def _read_elements(form: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
+def _read_outputs(
+    form: Mapping[str, Any], elements: Mapping[str, str]
+) -> attention_outputs.Asked:
+    """What a plan says of its outputs."""
+    stated = (form[name] for name in ("out_group", "out_scale_type", "out_scale_tiles"))
+    return attention_outputs.read(None, elements["out_type"], *stated, None, None, None)
+
+
 def _pad_plan(
     given: dict[str, int], settings: Settings, form: Mapping[str, Any], elements: Mapping[str, str]
 ) -> tuple[dict[str, int], Settings, Mapping[str, Any]]:
@@ -98,8 +107,8 @@ def _pad_plan(
         wide, wide_value = (max(kernel_sizes.pad(part, kind) for kind in types) for part in parts)
     if (wide, wide_value) == parts:
         return given, settings, form
-    for name in ("out_group", "row_bytes"):
-        if form[name] is not None:
+    for name in ("out_group", "row_bytes", "amax"):
+        if form[name] not in (None, False):
             raise ArgumentError(f"pad: expected none beside {name}")
     if form["scales"] == "rows":
         raise ArgumentError("pad: expected none beside scales of rows")
@@ -141,7 +150,12 @@ class PlannedDecode(OfProcess):
         self._settings = settings
         self._max_pages = given["max_pages"]
         tensors = self._make_views(given, settings, form, elements)
-        problem = decode_launch.make_problem(tensors, settings, readers.to_bool("lse", form["lse"]))
+        problem = decode_launch.make_problem(
+            tensors,
+            settings,
+            readers.to_bool("lse", form["lse"]),
+            _read_outputs(form, elements).group,
+        )
         self._problem = problem._replace(pages=-1)
         self._runner = decode_launch.get_runner(self._problem, self._device, planned=True)
         #: What `plan` launches, if there is something, with its workspaces; and the steps that
@@ -192,9 +206,14 @@ class PlannedDecode(OfProcess):
         }
         for name, each in self._captures.items():
             tensors[name] = tensor_views.view(name, each, is_captured=True)
-        is_paired = elements["out_type"] == "f4E2M1FN"
-        if is_paired:
+        asked = _read_outputs(form, elements)
+        if asked.out_type == PAIRED:
             tensors["o"] = view(PAIRED, (*rows, value_dim // 2), dense(value_dim // 2))
+        if asked.group is not None:
+            made = attention_outputs.make_views(tensors["q"], value_dim, False, asked)
+            tensors["o_scales"] = made["o_scales"]
+        if readers.to_bool("amax", form["amax"]):
+            tensors["amax"] = view("f32", (1,), ())
         is_latent = settings.value_dim is not None
         if is_latent:
             del tensors["v"]
@@ -221,15 +240,6 @@ class PlannedDecode(OfProcess):
             state = readers.get_dtype("init", form["init"])
             tensors["init_o"] = view(state, (*rows, value_dim), dense(value_dim))
             tensors["init_lse"] = view("f32", rows, (rows[1] * rows[2], rows[2]))
-        if form["out_group"] is not None:
-            group = readers.to_integer("out_group", form["out_group"], 1, value_dim)
-            groups, rest = divmod(value_dim, group)
-            if rest:
-                raise ArgumentError(
-                    f"out_group: expected a divisor of {value_dim} columns, got {group}"
-                )
-            kind = "f8E4M3FN" if is_paired else "f32"
-            tensors["o_scales"] = view(kind, (*rows, groups), dense(groups))
         return tensors
 
     def _make_scales(self, scales: str, batch: int, kv_heads: int) -> dict[str, TensorView]:
@@ -401,6 +411,7 @@ class PlannedDecode(OfProcess):
         out: Any = None,
         lse: Any = None,
         out_scales: Any = None,
+        amax: Any = None,
         stream: int | None = None,
     ) -> Any:
         """Attention of q to the keys of the batch that `plan` took last. q has all
@@ -408,19 +419,21 @@ class PlannedDecode(OfProcess):
         plan of the latent form takes no `v_cache`.
         Returns o, or a tuple with the LSE of a plan with `lse` and the scales of one with
         `out_group` behind it. Writes to `out`, `lse` and `out_scales` where they are given;
-        torch has new ones made, numpy always."""
+        torch has new ones made, numpy always. A plan with `amax` takes a tensor of one f32, which
+        the largest size of the results joins."""
         tensors = {"q": q, "k_cache": k_cache, "v_cache": v_cache, "sinks": sinks}
         tensors |= {"k_scale": k_scale, "v_scale": v_scale, "k_scales": k_scales}
         tensors |= {"v_scales": v_scales, "k_rope": k_rope, "q_rope": q_rope, **name_state(init)}
+        outputs = (out, lse, out_scales, amax)
         if self._stated is not None:
-            return self._run_padded(tensors, (out, lse, out_scales), stream)
-        return self._run(tensors, (out, lse, out_scales), stream)
+            return self._run_padded(tensors, outputs, stream)
+        return self._run(tensors, outputs, stream)
 
     def _run_padded(
-        self, tensors: dict[str, Any], outputs: tuple[Any, Any, Any], stream: int | None
+        self, tensors: dict[str, Any], outputs: tuple[Any, Any, Any, Any], stream: int | None
     ) -> Any:
         """A run with operands that kernels take, copied where they are not so."""
-        out, lse, out_scales = outputs
+        out, *others = outputs
         _, dv = self._stated or (0, 0)
         if self._problem.latent:
             pool = {"kv_cache": tensors.pop("k_cache")}
@@ -431,7 +444,7 @@ class PlannedDecode(OfProcess):
         target = out
         if out is not None and wide != dv:
             target = out.new_empty((*out.shape[:-1], wide))
-        result = self._run(fitted, (target, lse, out_scales), stream)
+        result = self._run(fitted, (target, *others), stream)
         if wide == dv:
             return result
         o, *more = result if isinstance(result, tuple) else (result,)
@@ -439,12 +452,12 @@ class PlannedDecode(OfProcess):
         return (o, *more) if more else o
 
     def _run(
-        self, tensors: dict[str, Any], outputs: tuple[Any, Any, Any], stream: int | None
+        self, tensors: dict[str, Any], outputs: tuple[Any, Any, Any, Any], stream: int | None
     ) -> Any:
         if not self._planned:
             raise ArgumentError("DecodePlan: expected plan(kv_lengths, page_table) before run")
         q = tensors["q"]
-        out, lse, out_scales = outputs
+        out, lse, out_scales, amax = outputs
         key = None
         if out is not None and device_tensors.is_torch(q):
             operands = tuple([tensors[name] for name in _OPERANDS]) + outputs
@@ -463,21 +476,23 @@ class PlannedDecode(OfProcess):
         tensors = tensors | self._captures
         views = decode_launch.read_views(tensors, self._settings)
         check_planned(views, self._problem, self._device)
+        check_planned_amax(amax, self._problem, self._device)
         if self._device == _HOST:
             for name, each in zip(_OUTPUTS, outputs, strict=True):
-                if each is not None:
+                if each is not None and name != "amax":
                     raise ArgumentError(
                         f"{name}: expected none with numpy arrays, whose results are new"
                     )
-            return self._run_host(tensors, views)
+            return self._run_host(tensors, views, amax)
         made = self._make_outputs(q, outputs)
-        self._launch(views, (q, *made), stream, key)
+        self._launch(views, (q, *made, amax), stream, key)
         return decode_launch.join_results(*made)
 
-    def _make_outputs(self, q: Any, outputs: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
-        """The outputs of a launch, those of the caller or new ones of torch."""
+    def _make_outputs(self, q: Any, outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The results of a launch, those of the caller or new ones of torch."""
         wants = (True, self._problem.lse, self._problem.out_group is not None)
-        pairs = list(zip(_OUTPUTS, outputs, wants, strict=True))
+        outputs = outputs[: len(wants)]
+        pairs = list(zip(_OUTPUTS[: len(wants)], outputs, wants, strict=True))
         missing = [name for name, each, is_wanted in pairs if is_wanted and each is None]
         if missing:
             if not device_tensors.is_torch(q):
@@ -496,7 +511,7 @@ class PlannedDecode(OfProcess):
                 raise ArgumentError(f'tensor "{name}": expected none, as the plan was made')
         return outputs
 
-    def _run_host(self, tensors: dict[str, Any], views: dict[str, TensorView]) -> Any:
+    def _run_host(self, tensors: dict[str, Any], views: dict[str, TensorView], amax: Any) -> Any:
         # The simulator has no open strides: a kernel for these pools.
         p = self._problem._replace(
             pages=views["k"].shape[0],
@@ -512,7 +527,11 @@ class PlannedDecode(OfProcess):
             p = p._replace(init=(o.dtype, o.strides[:3], log.strides[:3]))
         inputs = numpy_inputs.arrange(tensors, self._settings) | self._inputs
         inputs |= numpy_inputs.spread_scales(tensors, p)
+        if amax is not None:
+            inputs["amax"] = amax
         outputs = decode_launch.get_runner(p, _HOST).run_numpy(inputs)
+        if amax is not None:
+            amax[...] = outputs["amax"]
         if p.out_type == PAIRED:
             outputs["o"] = outputs["o"].view("uint8")
         rank = tensors["q"].ndim
@@ -533,11 +552,11 @@ class PlannedDecode(OfProcess):
     def _launch(
         self,
         views: dict[str, TensorView],
-        given: tuple[Any, Any, Any, Any],
+        given: tuple[Any, ...],
         stream: int | None,
         key: object,
     ) -> None:
-        q, out, lse, out_scales = given
+        q, out, lse, out_scales, amax = given
         number = self._choose_stream(q, stream)
         views["o"] = tensor_views.turn_rows("out", tensor_views.view("out", out))
         if self._problem.out_type == PAIRED:
@@ -547,7 +566,10 @@ class PlannedDecode(OfProcess):
             views["lse"] = each._replace(shape=(*each.shape, 1)[:3], strides=(*each.strides, 1)[:3])
         if out_scales is not None:
             each = tensor_views.view("out_scales", out_scales)
-            views["o_scales"] = tensor_views.turn_rows("out_scales", each)
+            is_matrix = self._problem.scale_tiles is not None
+            views["o_scales"] = each if is_matrix else tensor_views.turn_rows("out_scales", each)
+        if amax is not None:
+            views["amax"] = tensor_views.view("amax", amax)
         views |= self._make_batch_views()
         kernel = self._rest or decode_problem.load(self._runner.kernel)
         names = kernel.names

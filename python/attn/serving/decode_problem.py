@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from .. import runtime
+from ..calls.attention_outputs import PAIRED
 from ..kernel import Kernel, compile_problem
 from ..record import DYNAMIC
 from ..tracing.captured_reads import Spec
@@ -21,10 +22,6 @@ _DTYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32"}
 
 #: Tensors with something for each row of the pools, beside these.
 ROW_TENSORS = ("k_scales", "v_scales", "k_rope")
-
-
-#: Elements of o that have two results of 4 bits each.
-PAIRED = "i8"
 
 
 class DecodeProblem(NamedTuple):
@@ -93,10 +90,12 @@ class DecodeProblem(NamedTuple):
     q_rope_strides: tuple[int, int, int] | None = None
     #: What an o of 8 bits is multiplied by before it is rounded.
     out_scale: float | None = None
-    #: Columns of an o of 8 bits that share a scale, which the kernel writes, and strides
-    #: of the tensor of these scales but for its columns.
+    #: Columns of an o of 8 bits that share a scale, which the kernel writes, the element type of
+    #: these scales, and strides of their tensor but for its columns, or its shape in tiles.
     out_group: int | None = None
+    scales_type: str = "f32"
     o_scales_strides: tuple[int, int, int] | None = None
+    scale_tiles: tuple[int, int] | None = None
     #: Element type of the results of runs, which the launch merges.
     partials: str = "auto"
     #: Keys beside those of the table.
@@ -113,11 +112,6 @@ class DecodeProblem(NamedTuple):
     def query_columns(self) -> int:
         """Columns of q: rotated ones may be a tensor of their own."""
         return self.dim if self.q_rope_strides is None else self.value_dim
-
-    @property
-    def scales_type(self) -> str:
-        """Element type of the scales of o."""
-        return "f8E4M3FN" if self.out_type == PAIRED else "f32"
 
     @property
     def pool_dtype(self) -> str:
@@ -227,6 +221,16 @@ def _declare_added(p: DecodeProblem) -> list[tuple[str, str]]:
     return [*found, _declare("added_lengths", "int32", (p.batch,), (1,))]
 
 
+def _declare_scales(p: DecodeProblem, rows: tuple[int, int, int]) -> list[tuple[str, str]]:
+    """The tensor of scales of an o of `rows`, if it has some."""
+    if p.out_group is None:
+        return []
+    if p.scale_tiles is not None:
+        return [_declare("o_scales", p.scales_type, p.scale_tiles, (p.scale_tiles[1], 1))]
+    shape = (*rows, p.value_dim // p.out_group)
+    return [_declare("o_scales", p.scales_type, shape, (*(p.o_scales_strides or ()), 1))]
+
+
 def write_decode(problem: DecodeProblem) -> str:
     """The problem as MLIR. With `kv_splits` the results of that many runs go to
     memory of the launch, which merges them: in a second kernel, or where the plan says so
@@ -288,13 +292,10 @@ def write_decode(problem: DecodeProblem) -> str:
     if added := _declare_added(p):
         arguments += added
         more += f" added({_join(added)})"
-    scales = []
-    if p.out_group is not None and p.o_scales_strides is not None:
-        shape = (*rows, p.value_dim // p.out_group)
-        scales = [_declare("o_scales", p.scales_type, shape, (*p.o_scales_strides, 1))]
-        arguments += scales
-        if p.kv_splits is None:
-            more += f" out_scales({_join(scales)})"
+    scales = _declare_scales(p, rows)
+    arguments += scales
+    if scales and p.kv_splits is None:
+        more += f" out_scales({_join(scales)})"
     amax = [_declare("amax", "f32", (1,), (1,))] if p.amax else []
     arguments += amax
     if amax and p.kv_splits is None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from ..errors import ArgumentError
 from ..record import TensorView
+from ..tensors import tensor_views
 from ..tensors.argument_checks import check_device, check_sinks
 from ..tensors.tensor_views import HOST, expect
 from .decode_problem import DecodeProblem
@@ -57,6 +59,23 @@ def check_planned(views: Mapping[str, TensorView], p: DecodeProblem, device: int
     check_planned_state(views, p)
     _check_scales(views, p, device)
     check_planned_rows(views, p)
+
+
+def check_planned_amax(amax: Any, p: DecodeProblem, device: int) -> None:
+    """Raises ArgumentError for another `amax` than one f32 where the plan has one, and none where
+    it has not."""
+    if (amax is not None) != p.amax:
+        wanted = "a tensor" if p.amax else "none"
+        raise ArgumentError(f'tensor "amax": expected {wanted}, as the plan was made')
+    if amax is None:
+        return
+    view = tensor_views.view("amax", amax)
+    expect("amax", "elements of", "f32", view.dtype)
+    expect("amax", "shape", [1], list(view.shape))
+    if view.device != device:
+        raise ArgumentError(
+            f'tensor "amax": expected it on {name_device(device)}, got {name_device(view.device)}'
+        )
 
 
 def _check_scales(views: Mapping[str, TensorView], p: DecodeProblem, device: int) -> None:

@@ -4,13 +4,14 @@ and the scales of the output."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ..calls import attention_outputs
 from ..errors import ArgumentError
 from ..record import TensorView
 from ..tensors.argument_checks import check_columns, check_device
 from ..tensors.tensor_views import expect
-from .decode_problem import PAIRED
+from .decode_problem import PAIRED, count_output_columns
 from .pool_rows import NARROW_TYPES
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
 #: Element types of q.
 WIDE_TYPES = ("f16", "bf16")
-#: Columns of results of 4 bits that share a scale.
-PAIRED_GROUP = 16
 
 
 def check_rope_of_queries(q: TensorView, rope: TensorView, has_pool: bool) -> None:
@@ -41,54 +40,31 @@ def check_out_type(out_type: str, name: str = 'tensor "out"') -> None:
         )
 
 
-def find_out_group(
-    out_type: str, settings: Settings, scales: TensorView | None, shape: Sequence[int]
-) -> int | None:
-    """Columns of o, which has `shape`, that share a scale; None but for an o of 8 bits with
-    such scales."""
-    if out_type == PAIRED:
-        return _find_paired_group(scales, shape)
-    check_out_type(out_type)
-    is_scaled = settings.out_scale is not None or scales is not None
-    if is_scaled != (out_type in NARROW_TYPES):
-        raise ArgumentError(
-            f"out_scale: expected {'none' if is_scaled else 'one'} with an output of {out_type}"
-        )
+def find_outputs(
+    tensors: Mapping[str, TensorView],
+    out_type: str,
+    settings: Settings,
+    value_dim: int,
+    group: int | None,
+) -> dict[str, Any]:
+    """What outputs are to a problem, by its names: an o of `out_type` like q with `value_dim`
+    results a row, and o_scales and amax where they are given. `group` is how many columns share a
+    scale, where something says it. Raises ArgumentError for outputs that do not fit each other."""
+    if out_type != PAIRED:
+        check_out_type(out_type)
+    columns = count_output_columns(out_type, value_dim)
+    q = tensors["q"]
+    views = {"o": q._replace(dtype=out_type, shape=(*q.shape[:3], columns))}
+    views |= {name: tensors[name] for name in attention_outputs.NAMES if name in tensors}
+    flags = attention_outputs.find_flags(views, value_dim, group, settings.out_scale)
+    found = {"amax": "amax" in flags, "out_group": flags.get("out_group")}
+    scales = tensors.get("o_scales")
     if scales is None:
-        return None
-    if settings.out_scale is not None:
-        raise ArgumentError("out_scale: expected none beside scales of the output")
-    _check_scales(scales, "f32", shape)
-    groups = scales.shape[3]
-    if groups < 1 or shape[3] % groups:
-        raise ArgumentError(
-            f'tensor "out_scales": expected a number of columns that divides {shape[3]}, got '
-            f"{groups}"
-        )
-    return shape[3] // groups
-
-
-def _check_scales(scales: TensorView, dtype: str, shape: Sequence[int]) -> None:
-    expect("out_scales", "elements of", dtype, scales.dtype)
-    expect(
-        "out_scales", "the shape of o but for its columns,", list(shape[:3]), list(scales.shape[:3])
-    )
-
-
-def _find_paired_group(scales: TensorView | None, shape: Sequence[int]) -> int:
-    """The same of results of 4 bits, which have such scales always."""
-    if scales is None:
-        raise ArgumentError(
-            f"out_group: expected {PAIRED_GROUP} with an output of f4E2M1FN, got none"
-        )
-    _check_scales(scales, "f8E4M3FN", shape)
-    wanted = shape[3] // PAIRED_GROUP
-    if shape[3] % PAIRED_GROUP or scales.shape[3] != wanted:
-        raise ArgumentError(
-            f"out_group: expected {PAIRED_GROUP} columns, of which {shape[3]} are a multiple, with "
-            f"an output of f4E2M1FN, got {scales.shape[3]} groups"
-        )
-    return PAIRED_GROUP
+        return found
+    found["scales_type"] = scales.dtype
+    if len(scales.shape) == 2:
+        return found | {"scale_tiles": scales.shape}
+    return found | {"o_scales_strides": scales.strides[:3]}
 
 
 def read_init(

@@ -44,6 +44,8 @@ def decode(
     out: Any = None,
     out_type: Any = None,
     out_group: int | None = None,
+    out_scale_type: Any = None,
+    out_scale_tiles: bool = False,
     out_scales: Any = None,
     amax: Any = None,
     pad: bool = False,
@@ -120,11 +122,12 @@ def decode(
     LSE, in the order of o with groups in the place of columns: f32, the largest magnitude of
     the columns by that of the type. "f4E2M1FN" with `out_group=16` is nvfp4: bytes (uint8) of
     two results each, that of the even column in the lower half, and scales of e4m3;
-    `attn.unpack_nvfp4` reads both. An `out` has such scales where `out_scales` says where they
-    go.
+    `attn.unpack_nvfp4` reads both. `out_scale_type="float8_e8m0fnu"` makes other scales powers
+    of two; `out_scale_tiles` makes those of 8 bits a matrix of tokens by heads' groups in tiles
+    of 128 x 4. Those of an `out` go to `out_scales`.
 
-    `amax`, f32 of one element, is where the largest size of all results goes, before they are
-    multiplied by `out_scale` or rounded: it joins the number that is there, so write 0 first.
+    `amax`, one f32, is where the largest size of all results goes, before `out_scale` and the
+    rounding: it joins the number that is there, so write 0 first.
 
     Returns o like q, or (o, lse) with `lse`. numpy arrays run on the GPU if there is one, else
     on the simulator; bf16 is uint16 and e4m3 uint8 there. Torch tensors go through the operator
@@ -159,7 +162,8 @@ def decode(
         "partials": partials,
     }
     tensors |= added_keys.name_added(added, False)
-    outputs = decode_calls.Outputs(lse, out, stream, out_type, out_group, out_scales, amax)
+    more = (out_type, out_group, out_scale_type, out_scale_tiles, out_scales, amax)
+    outputs = decode_calls.Outputs(lse, out, stream, *more)
     return decode_calls.call(tensors, options, (score_mod, mask_mod, out_mod), init, outputs, pad)
 
 
@@ -194,6 +198,8 @@ def mla_decode(
     out: Any = None,
     out_type: Any = None,
     out_group: int | None = None,
+    out_scale_type: Any = None,
+    out_scale_tiles: bool = False,
     out_scales: Any = None,
     amax: Any = None,
     pad: bool = False,
@@ -273,7 +279,8 @@ def mla_decode(
     }
     tensors |= added_keys.name_added(added, True)
     decode_calls.check_given(options, ("value_dim", "scale",))
-    outputs = decode_calls.Outputs(lse, out, stream, out_type, out_group, out_scales, amax)
+    more = (out_type, out_group, out_scale_type, out_scale_tiles, out_scales, amax)
+    outputs = decode_calls.Outputs(lse, out, stream, *more)
     return decode_calls.call(tensors, options, (score_mod, mask_mod, out_mod), init, outputs, pad)
 
 
@@ -307,6 +314,8 @@ def prefill(
     out: Any = None,
     out_type: Any = None,
     out_group: int | None = None,
+    out_scale_type: Any = None,
+    out_scale_tiles: bool = False,
     out_scales: Any = None,
     amax: Any = None,
     pad: bool = False,
@@ -379,7 +388,8 @@ def prefill(
         "expected_keys": expected_keys,
     }
     decode_calls.check_given(options, ("max_seqlen_q",))
-    outputs = decode_calls.Outputs(lse, out, stream, out_type, out_group, out_scales, amax)
+    more = (out_type, out_group, out_scale_type, out_scale_tiles, out_scales, amax)
+    outputs = decode_calls.Outputs(lse, out, stream, *more)
     return decode_calls.call(tensors, options, (score_mod, mask_mod, out_mod), init, outputs, pad)
 
 
@@ -466,8 +476,9 @@ class DecodePlan(decode_plan.PlannedDecode):
     heads: the largest magnitude of the columns by that of the type. An `out_type` of "f4E2M1FN"
     with `out_group=16` is nvfp4: o has bytes (uint8) of two results each, that of the even
     column in the lower half, and scales have e4m3 elements; `attn.unpack_nvfp4` reads both.
-    `init` is the element type of the o of a state to go on from, which each `run` takes then;
-    `sinks` and `lse` say that each `run` has these. The options:
+    `out_scale_type` and `out_scale_tiles` are as in `attn.decode`. With `amax` each `run` takes
+    one. `init` is the element type of the o of a state to go on from, which each `run` takes
+    then; `sinks` and `lse` say that each `run` has these. The options:
 
         causal: Hides the keys after each query; the last query is at the last key.
         window: Window mask; a negative number means no bound on that side; (left,
@@ -520,6 +531,9 @@ class DecodePlan(decode_plan.PlannedDecode):
         page_stride: int | None = None,
         out_type: Any = None,
         out_group: int | None = None,
+        out_scale_type: Any = None,
+        out_scale_tiles: bool = False,
+        amax: bool = False,
         init: Any = None,
         sinks: bool = False,
         lse: bool = False,
@@ -573,6 +587,9 @@ class DecodePlan(decode_plan.PlannedDecode):
             "page_stride": page_stride,
             "out_type": out_type,
             "out_group": out_group,
+            "out_scale_type": out_scale_type,
+            "out_scale_tiles": out_scale_tiles,
+            "amax": amax,
             "init": init,
             "sinks": sinks,
             "lse": lse,

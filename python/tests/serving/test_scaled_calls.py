@@ -4,7 +4,19 @@ import attn
 import numpy as np
 import pytest
 from attn.launch import host_arrays
-from test_decode import DIM, HEADS, VALUES, attend, attend_latent, check, make_batch, make_latent, refuse
+from test_decode import (
+    DIM,
+    HEADS,
+    KV_HEADS,
+    PAGE,
+    VALUES,
+    attend,
+    attend_latent,
+    check,
+    make_batch,
+    make_latent,
+    refuse,
+)
 from test_decode_narrow import from_e4m3
 from test_prefill import attend_packed, pack
 
@@ -63,6 +75,71 @@ def test_prefill():
     check_pairs(o[:50], scales[:50], want)
 
 
+PAIRS = {"out_type": "f4E2M1FN", "out_group": 16}
+POWERS = {"out_group": 32, "out_scale_type": "float8_e8m0fnu"}
+
+
+def check_tiles(results, wanted, rows=None):
+    """Results whose scales are a matrix of tokens by heads' groups in tiles, beside those whose
+    scales have a row each; only the first `rows` tokens have some."""
+    (o, tiles), (same, scales) = results, wanted
+    np.testing.assert_array_equal(o, same)
+    tokens = scales.swapaxes(1, 2) if scales.ndim == 4 else scales
+    matrix = tokens.reshape(-1, scales.shape[-1] * scales.shape[1]).view(np.uint8)
+    there = np.zeros_like(matrix)
+    there[:rows] = 1
+    is_there = attn.tile_scales(there) == 1
+    assert tiles.shape == is_there.shape
+    np.testing.assert_array_equal(tiles.view(np.uint8)[is_there], attn.tile_scales(matrix)[is_there])
+
+
+@pytest.mark.parametrize("kind", [PAIRS, POWERS])
+def test_tiles(kind):
+    """Of queries of their own, of merged runs, and of packed queries; latent rows are merged."""
+    batch = make_batch([100, 0, 17])
+    want = attend(*batch)[0]
+    for options in (kind, kind | {"kv_splits": 3}):
+        linear = attn.decode(*batch, **options)
+        check_tiles(attn.decode(*batch, **options, out_scale_tiles=True), linear)
+    if kind is POWERS:
+        o, scales = linear
+        units = np.exp2(scales.astype(np.float32) - 127).repeat(32, -1)
+        np.testing.assert_allclose(from_e4m3(o) * units, want, rtol=0.07, atol=4e-3)
+        return
+    o, tiles = attn.decode(*batch, **kind, out_scale_tiles=True)
+    whole = attn.unpack_nvfp4(o.reshape(3, -1), tiles, layout="128x4")
+    np.testing.assert_array_equal(whole.reshape(want.shape), attn.unpack_nvfp4(*attn.decode(*batch, **kind)))
+    batch = make_batch([100, 33], queries=3)
+    check_tiles(attn.decode(*batch, **kind, out_scale_tiles=True), attn.decode(*batch, **kind))
+    latent = (*make_latent([100, 0, 17]),)
+    options = kind | {"value_dim": VALUES, "scale": 0.125}
+    linear = attn.mla_decode(*latent, **options)
+    check_tiles(attn.mla_decode(*latent, **options, out_scale_tiles=True), linear)
+    q, counts = pack([33, 0, 17], spare=3)
+    packed = (q, *make_batch([100, 0, 17])[1:], counts)
+    options = kind | {"max_seqlen_q": 33}
+    linear = attn.prefill(*packed, **options)
+    check_tiles(attn.prefill(*packed, **options, out_scale_tiles=True), linear, rows=50)
+
+
+def test_plan():
+    """Scales in tiles, and the largest result, which joins that of the call before."""
+    batch = make_batch([100, 0, 17])
+    plan = attn.DecodePlan(
+        batch=3, heads=HEADS, kv_heads=KV_HEADS, dim=DIM, page_size=PAGE, max_pages=8,
+        dtype="float16", out_type="float8_e4m3fn", **POWERS, out_scale_tiles=True, amax=True,
+    )  # fmt: skip
+    plan.plan(batch[4], batch[3])
+    amax = np.zeros(1, np.float32)
+    check_tiles(plan.run(*batch[:3], amax=amax), attn.decode(*batch, **POWERS))
+    np.testing.assert_allclose(amax, abs(attend(*batch)[0]).max(), rtol=2e-3)
+    amax[0] = 1000
+    plan.run(*batch[:3], amax=amax)
+    assert amax[0] == 1000
+    refuse('tensor "amax": expected a tensor, as the plan was made', plan.run, *batch[:3])
+    refuse('tensor "amax": expected shape [1], got [2]', plan.run, *batch[:3], amax=np.zeros(2, np.float32))
+
+
 def find_largest(call, *arguments, **options):
     """The largest result that a call finds, and that of its f32 results; what was there before
     joins it."""
@@ -115,8 +192,11 @@ def test_refusals():
     refuse("out_group: expected a divisor of 64 columns, got 40", attn.decode, *batch, out_group=40)
     refuse("out_group: expected none with an output of f32", attn.decode, *batch,
            out_type="float32", out_group=16)  # fmt: skip
-    refuse("out_group: expected 16 columns, of which", attn.decode, *batch,
+    refuse("out_group: expected 16 with an output of f4E2M1FN, got 32", attn.decode, *batch,
            out_type="f4E2M1FN", out_group=32)  # fmt: skip
+    refuse("out_scale_tiles: expected out_group beside it", attn.decode, *batch, out_scale_tiles=True)
+    refuse("out_scale_tiles: expected out_scale_type=f8E8M0FNU beside it, got f32", attn.decode,
+           *batch, out_group=16, out_scale_tiles=True)  # fmt: skip
     refuse("out_group: expected 16 with an output of f4E2M1FN, got none", attn.decode, *batch,
            out_type="f4E2M1FN")  # fmt: skip
     refuse("out_scale: expected none beside scales of the output", attn.decode, *batch,
@@ -127,9 +207,10 @@ def test_refusals():
     q, counts = pack([3])
     refuse("run_keys: expected none beside scales of the output in attn.prefill", attn.prefill, q,
            *batch[1:], counts, max_seqlen_q=3, run_keys=64, out_group=DIM)  # fmt: skip
-    for name, value in (("out_type", "float32"), ("out_group", 16)):
-        refuse(f"{name}: expected none beside out, whose own it is", attn.decode, *batch,
-               out=batch[0], **{name: value})  # fmt: skip
+    refuse("out_type: expected none beside out, whose own it is", attn.decode, *batch,
+           out=batch[0], out_type="float32")  # fmt: skip
+    refuse("out_group: expected out_scales beside out, got none", attn.decode, *batch,
+           out=batch[0], out_group=16)  # fmt: skip
 
 
 def test_tensors_of_torch():
@@ -145,6 +226,12 @@ def test_tensors_of_torch():
     got = attn.decode(*tensors, out=out, out_scales=units)
     assert got[0] is out and got[1] is units
     assert torch.equal(out, o) and torch.equal(units.view(torch.uint8), scales.view(torch.uint8))
+    linear = [each.view(torch.uint8).numpy() for each in (o, scales)]
+    o, tiles = attn.decode(*tensors, **PAIRS, out_scale_tiles=True)
+    check_tiles([each.view(torch.uint8).numpy() for each in (o, tiles)], linear)
+    out, units = torch.empty_like(o), torch.empty_like(tiles)
+    attn.decode(*tensors, out=out, out_scales=units, out_group=16)
+    check_tiles([each.view(torch.uint8).numpy() for each in (out, units)], linear)
     o, lse, scales = attn.decode(*tensors, out_group=DIM, lse=True)
     assert o.dtype == torch.float8_e4m3fn
     check_groups(o.view(torch.uint8).numpy(), scales.numpy(), want, DIM)

@@ -221,7 +221,7 @@ def test_what_operators_launch(monkeypatch):
     launches = []
     monkeypatch.setattr(torch_serving, "_is_on_host", lambda tensor: False)
     monkeypatch.setattr(
-        torch_serving.decode_launch, "launch_decode", lambda tensors, settings, _: launches.append((tensors, settings))
+        torch_serving.decode_launch, "launch_decode", lambda tensors, settings, *_: launches.append((tensors, settings))
     )  # fmt: skip
     q, k, v, table, lengths = batch = make_batch()
     seen = torch.ones(90, dtype=torch.bool)

@@ -52,7 +52,7 @@ def quantise(wide, kind, out_scale):
     if kind == "static":
         return to_e4m3(wide * np.float32(out_scale)), None
     group = OUTPUTS[kind]["out_group"]
-    parts = (wide * np.float32(out_scale)).reshape(*wide.shape[:-1], -1, group)
+    parts = wide.reshape(*wide.shape[:-1], -1, group)
     most = np.fmax.reduce(abs(parts), -1, keepdims=True)
     if kind == "groups":
         scale = np.where(most > 0, most * (one / np.float32(448)), one)
@@ -62,10 +62,13 @@ def quantise(wide, kind, out_scale):
         byte = np.where(most > 0, ((bits + 0x7FFFFF) >> 23).clip(1, 253), 127).astype(np.uint32)
         inverse = ((254 - byte) << 23).astype(np.uint32).view(np.float32)
         return to_e4m3(parts * inverse).reshape(wide.shape), byte[..., 0]
-    byte = round_to(E4M3, most * (one / np.float32(6)))
+    factor = np.float32(out_scale)
+    if kind == "beyond":
+        parts, most, factor = parts * factor, most * factor, one
+    byte = round_to(E4M3, most * (factor * (one / np.float32(6))))
     scale = E4M3[byte]
     inverse = np.where(scale > 0, one / np.where(scale > 0, scale, one), np.float32(0))
-    scaled = parts * inverse
+    scaled = parts * (inverse * factor)
     code = round_to(SIZES, abs(scaled)) | np.where(np.signbit(scaled), 8, 0)
     code = np.where(np.isnan(scaled), 7, code).reshape(wide.shape)
     return (code[..., 0::2] | code[..., 1::2] << 4).astype(np.uint8), byte[..., 0].astype(np.uint8)
@@ -89,18 +92,22 @@ OUTPUTS = {
     "groups": {"out_type": "f8E4M3FN", "out_group": 64},
     "nvfp4": {"out_type": "f4E2M1FN", "out_group": 16, "out_scale": 5.0},
     "powers": {"out_type": "f8E4M3FN", "out_group": 32, "out_scale_type": "float8_e8m0fnu"},
-    # A power of two joins the scales.
-    "joined": {"out_type": "f4E2M1FN", "out_group": 16, "out_scale": 16.0},
+    # Results are multiplied by this factor, others join the scales.
+    "beyond": {"out_type": "f4E2M1FN", "out_group": 16, "out_scale": 3e19},
 }
 
 
 #: Kinds whose kernels also look for the largest result.
-WITH_AMAX = ("static", "nvfp4", "joined")
+WITH_AMAX = ("static", "nvfp4", "beyond")
 
 
 def enlarge(result, b, h, q_idx, column):
     """Rows that a tile has beyond those of the problem would be the largest."""
     return attn.mods.where(q_idx > 32, 1e6, result * 3)
+
+
+def shrink(result, b, h, q_idx, column):
+    return attn.mods.where(q_idx > 32, 1e6, result * 1e-19)
 
 
 def check_amax(results, whole):
@@ -115,7 +122,7 @@ def check_bits(chip, kind, arrays, **settings):
     has_amax = kind in WITH_AMAX and (chip, kind) != ("sm_100a", "nvfp4")
     problem = {
         "q": f"1x2x33x{arrays['q'].shape[3]}xf16", "kv_len": 40, "causal": True, "chip": chip, "split_keys": False,
-        "out_mod": enlarge, "amax": has_amax,
+        "out_mod": shrink if kind == "beyond" else enlarge, "amax": has_amax,
     }  # fmt: skip
     narrow = attn.compile(**problem, **OUTPUTS[kind])
     text = attn.compile(**problem, out_type="f32").mlir("problem")
@@ -156,7 +163,7 @@ def check_tiles(kernel, narrow, arrays, o, scales):
             for place in [("sm_80", 64), ("sm_90a", 128), ("sm_100a", 64)]
             for kind in ("static", "groups", "nvfp4", "powers")
         ),
-        ("sm_90a", 128, "joined"),
+        ("sm_90a", 128, "beyond"),
     ],
 )
 def test_bits_of_quantised_f32_results(chip, dim, kind):
@@ -174,6 +181,38 @@ def test_bits_of_quantised_f32_results(chip, dim, kind):
         assert not results["o"][0, 0, 0].any() and not results["o_scales"][0, 0, 0].any()
 
 
+def draw_ties(factor):
+    """Results that are nearly in the middle of two numbers of their group's scale, (batch, heads,
+    queries, columns): so that each rounding of a product counts."""
+    generator = np.random.default_rng()
+    scale = np.float64(6) ** -1 * generator.uniform(1, 2, (2, 4, 1))
+    unit = E4M3[round_to(E4M3, np.float32(scale * factor))] / factor
+    middles = generator.choice([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0], (2, 4, 16)) * unit
+    ties = middles.astype(np.float32).view(np.int32) + generator.integers(-2, 3, middles.shape)
+    ties = ties.astype(np.int32).view(np.float32)
+    ties[..., 0] = (6 * scale)[..., 0]
+    return ties.reshape(1, 2, 1, 64)
+
+
+@pytest.mark.parametrize(
+    "chip,flags", [("sm_80", {}), ("sm_90a", {}), ("sm_90a", {"kv_splits": 2}), ("sm_100a", {})]
+)
+def test_roundings_of_a_factor(chip, flags):
+    """Where products with the factor come first some are rounded otherwise."""
+    ties, o, scales, first = None, None, None, None
+    while np.array_equal(o, first):
+        ties = draw_ties(5.0)
+        (o, scales), (first, _) = (quantise(ties, kind, 5.0) for kind in ("nvfp4", "beyond"))
+    table = ties[0, :, 0].copy()
+    kernel = attn.compile(
+        q="1x2x1x64xf16", kv_len=40, chip=chip, out_mod=lambda r, b, h, i, c: table[h, c] + 0 * r,
+        **OUTPUTS["nvfp4"], **flags,
+    )  # fmt: skip
+    results = kernel.simulate(**draw((1, 2, 1, 64), 40), verify=False)
+    np.testing.assert_array_equal(results["o"].view(np.uint8), o)
+    np.testing.assert_array_equal(results["o_scales"], scales)
+
+
 def test_largest_of_columns_that_there_are():
     """A tile has more of them."""
     past = attn.out_mod(lambda r, b, h, i, c: attn.mods.where(c > 39, 1e6, r))
@@ -184,7 +223,7 @@ def test_largest_of_columns_that_there_are():
 @pytest.mark.parametrize(
     "chip,kind",
     [
-        *(("sm_80", kind) for kind in ("static", "groups", "nvfp4", "powers", "joined")),
+        *(("sm_80", kind) for kind in ("static", "groups", "nvfp4", "powers", "beyond")),
         *(("sm_90a", "static"), ("sm_90a", "groups"), ("sm_100a", "nvfp4"), ("sm_100a", "powers")),
     ],
 )

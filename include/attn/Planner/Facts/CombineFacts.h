@@ -3,6 +3,7 @@
 #ifndef ATTN_PLANNER_FACTS_COMBINEFACTS_H
 #define ATTN_PLANNER_FACTS_COMBINEFACTS_H
 
+#include "attn/Planner/Facts/GroupFactor.h"
 #include "attn/Planner/Facts/TensorFacts.h"
 
 namespace mlir::attn {
@@ -38,6 +39,12 @@ struct CombineFacts {
   /// True if something is done with results before they are multiplied by
   /// `outScale`.
   bool usesResults() const { return outMod || amax; }
+  /// The part of it that the scales of groups of results of 4 bits take.
+  double getGroupFactor() const {
+    bool joins =
+        usesResults() && hasFloat4Results() && joinsGroupScale(outScale);
+    return joins ? outScale : 1;
+  }
   /// True if bytes of o are two results of f4E2M1FN.
   bool hasFloat4Results() const { return o.elementType.isInteger(8); }
   /// True if rows are not divided: in the place of LSEs are maxima and sums.

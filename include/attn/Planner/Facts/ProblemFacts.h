@@ -167,8 +167,8 @@ struct ProblemFacts {
   /// The part of it that rows are divided with: what stands behind out_mod or
   /// the search for the largest result is left for that.
   double getRowFactor() const { return usesResults() ? 1 : getResultFactor(); }
-  /// Returns its part that is left for the scales of groups: powers of two
-  /// round nothing, so that one product with both gives the same bits.
+  /// Returns its part that is left for the scales of groups of results of 4
+  /// bits, which are multiplied by both at once (docs/Reference.md).
   double getGroupFactor() const;
   /// True if the keys are read in runs of a fixed number.
   bool hasRuns() const;
