@@ -86,7 +86,7 @@ private:
 struct PagePool {
   /// Names of the tensors: `prefix` is in front of those of k and v.
   StringRef prefix, table, lengths;
-  const TensorFacts &tableFacts;
+  const TensorFacts &tableFacts, &keyFacts;
   int64_t pages, pageSize;
 };
 
@@ -137,7 +137,8 @@ public:
   explicit JoinedKeys(KernelContext &context)
       : context(context), mask(context.facts.ownMask), b(context.b),
         added(context, {"added_", "added_table", "added_lengths",
-                        context.facts.addedTable, context.facts.addedPages,
+                        context.facts.addedTable, context.facts.addedK,
+                        context.facts.addedPages,
                         context.facts.addedPageSize}),
         own(context, getOwnPool(context.facts)) {}
   void find(const TileCoordinates &at, Value row) override;
@@ -152,22 +153,34 @@ public:
                 own.emitColumnView(name, at, column));
   }
   Value emitIsHidden(function_ref<Value()> getQuery, Value place) override;
+  Value emitIsFront(Value first) override { return isBelow(first, front); }
+  void emitRowNumbers(Value first, const TileCoordinates &at,
+                      Value dest) override;
   static PagePool getOwnPool(const ProblemFacts &facts) {
-    return {"",          "page_table",  "kv_lengths", facts.pageTable,
-            facts.pages, facts.pageSize};
+    return {"",      "page_table", "kv_lengths",  facts.pageTable,
+            facts.k, facts.pages,  facts.pageSize};
   }
 
 private:
   Value join(Value front, Value back) {
     return JoinedViewOp::create(b, front.getType(), front, back, skip);
   }
+  Value isBelow(Value x, Value y) {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y);
+  }
+  /// Returns the number of a key of k, given its place.
+  Value getOwnKey(Value place) {
+    return arith::AddIOp::create(b, arith::SubIOp::create(b, place, front),
+                                 skip);
+  }
 
   KernelContext &context;
   MaskAttr mask;
   ImplicitLocOpBuilder &b;
   PagedKeys added, own;
-  /// Keys of k that are too old for each query, i32.
-  Value skip;
+  /// The places of the added keys, and the keys of k that are too old for each
+  /// query, i32.
+  Value front, skip;
 };
 
 /// Blocks of a batch's rows that the list of a tile's queries names, full ones
@@ -299,7 +312,7 @@ Value PagedKeys::emitIsAbsent(Value lead) {
 
 void PagedKeys::emitRowNumbers(Value first, const TileCoordinates &at,
                                Value dest) {
-  RowSteps steps = getRowSteps(facts.k);
+  RowSteps steps = getRowSteps(pool.keyFacts);
   Value offset = arith::MulIOp::create(b, at.kvHead, context.i32(steps.head));
   PageRowsOp::create(b, context.getPointer(pool.table), firstEntry, first,
                      length, getPages(), offset, dest, pool.pageSize, steps.row,
@@ -330,22 +343,35 @@ void JoinedKeys::find(const TileCoordinates &at, Value row) {
     skip = arith::MaxSIOp::create(b, arith::SubIOp::create(b, own.length, back),
                                   skip);
   }
-  length = arith::AddIOp::create(b, added.length,
+  front = added.length;
+  if (align != 1) {
+    Value places = context.i32(align);
+    front = arith::MulIOp::create(
+        b, arith::CeilDivUIOp::create(b, front, places), places);
+  }
+  length = arith::AddIOp::create(b, front,
                                  arith::SubIOp::create(b, own.length, skip));
 }
 
+void JoinedKeys::emitRowNumbers(Value first, const TileCoordinates &at,
+                                Value dest) {
+  auto branch =
+      scf::IfOp::create(b, emitIsFront(first), /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  added.emitRowNumbers(first, at, dest);
+  b.setInsertionPointToStart(branch.elseBlock());
+  own.emitRowNumbers(getOwnKey(first), at, dest);
+}
+
 Value JoinedKeys::emitIsHidden(function_ref<Value()> getQuery, Value place) {
-  auto isBelow = [&](Value x, Value y) -> Value {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y);
-  };
   Value isAdded = isBelow(place, added.length);
   // All others look at an entry that is there.
   Value isAbsent = added.emitIsAbsent(added.emitPage(
       arith::SelectOp::create(b, isAdded, place, context.i32(0))));
   Value isMasked;
   if (mask.hasLeft() || mask.hasRight()) {
-    Value key = arith::AddIOp::create(
-        b, arith::SubIOp::create(b, place, added.length), skip);
+    Value key = getOwnKey(place);
     Value newest = arith::AddIOp::create(
         b, arith::SubIOp::create(b, own.length, context.getQueries()),
         getQuery());
@@ -359,6 +385,12 @@ Value JoinedKeys::emitIsHidden(function_ref<Value()> getQuery, Value place) {
       isMasked = isMasked ? arith::OrIOp::create(b, isMasked, isOld).getResult()
                           : isOld;
     }
+  }
+  if (align != 1) {
+    Value isBetween = isBelow(place, front);
+    isMasked = isMasked
+                   ? arith::OrIOp::create(b, isBetween, isMasked).getResult()
+                   : isBetween;
   }
   if (!isMasked)
     return arith::AndIOp::create(b, isAdded, isAbsent);

@@ -66,6 +66,10 @@ public:
   virtual Value emitIsHidden(function_ref<Value()> getQuery, Value place) {
     return emitIsAbsent(emitLead(place));
   }
+  /// Returns i1 whether the keys from place `first` on, a multiple of `align`,
+  /// are those in front, where keys come from two pools; null where they do
+  /// not.
+  virtual Value emitIsFront(Value first) { return {}; }
   /// Stores in `dest`, a buffer of i32, which rows of a pool the keys from
   /// `first` on are (attn.page_rows): those of the key head of `at`. Only of
   /// keys in pages of pools that have a pitch of rows.
@@ -84,6 +88,10 @@ public:
   Value start;
   /// The blocks of a list, full ones first.
   ListedBlocks listed;
+  /// Keys of each of two pools begin at a multiple of so many places: those of
+  /// blocks of so many keys come from one of them. Places behind the last key
+  /// in front are hidden.
+  int64_t align = 1;
   /// The number of `kv_lengths` where something else has it, i32; else null.
   Value known;
 };
