@@ -153,7 +153,10 @@ public:
                 own.emitColumnView(name, at, column));
   }
   Value emitIsHidden(function_ref<Value()> getQuery, Value place) override;
-  Value emitIsFront(Value first) override { return isBelow(first, front); }
+  Value emitIsFront(Value first) override {
+    return align == 1 ? Value() : isBelow(first, front);
+  }
+  SeenPlaces emitSeen(Value first) override;
   void emitRowNumbers(Value first, const TileCoordinates &at,
                       Value dest) override;
   static PagePool getOwnPool(const ProblemFacts &facts) {
@@ -167,6 +170,11 @@ private:
   }
   Value isBelow(Value x, Value y) {
     return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y);
+  }
+  /// Returns the newest key of k that query 0 would see without a bound on the
+  /// right.
+  Value getNewest() {
+    return arith::SubIOp::create(b, own.length, context.getQueries());
   }
   /// Returns the number of a key of k, given its place.
   Value getOwnKey(Value place) {
@@ -348,6 +356,7 @@ void JoinedKeys::find(const TileCoordinates &at, Value row) {
     Value places = context.i32(align);
     front = arith::MulIOp::create(
         b, arith::CeilDivUIOp::create(b, front, places), places);
+    whole = added.length;
   }
   length = arith::AddIOp::create(b, front,
                                  arith::SubIOp::create(b, own.length, skip));
@@ -364,7 +373,30 @@ void JoinedKeys::emitRowNumbers(Value first, const TileCoordinates &at,
   own.emitRowNumbers(getOwnKey(first), at, dest);
 }
 
+SeenPlaces JoinedKeys::emitSeen(Value first) {
+  Value isFront = emitIsFront(first);
+  auto select = [&](Value inFront, Value behind) -> Value {
+    return arith::SelectOp::create(b, isFront, inFront, behind);
+  };
+  // The place of that key.
+  Value newest = arith::SubIOp::create(
+      b, arith::AddIOp::create(b, getNewest(), front), skip);
+  auto limit = [&](int64_t none, int64_t bound) {
+    return select(context.i32(none), b.createOrFold<arith::AddIOp>(
+                                         newest, context.i32(bound)));
+  };
+  SeenPlaces seen;
+  seen.limit = select(added.length, length);
+  if (mask.hasLeft())
+    seen.lower = limit(-kLengthLimit, mask.leftBound());
+  if (mask.hasRight())
+    seen.upper = limit(kLengthLimit, mask.rightBound());
+  return seen;
+}
+
 Value JoinedKeys::emitIsHidden(function_ref<Value()> getQuery, Value place) {
+  if (align != 1)
+    return added.emitIsHidden(getQuery, place);
   Value isAdded = isBelow(place, added.length);
   // All others look at an entry that is there.
   Value isAbsent = added.emitIsAbsent(added.emitPage(
@@ -372,9 +404,7 @@ Value JoinedKeys::emitIsHidden(function_ref<Value()> getQuery, Value place) {
   Value isMasked;
   if (mask.hasLeft() || mask.hasRight()) {
     Value key = getOwnKey(place);
-    Value newest = arith::AddIOp::create(
-        b, arith::SubIOp::create(b, own.length, context.getQueries()),
-        getQuery());
+    Value newest = arith::AddIOp::create(b, getNewest(), getQuery());
     auto limit = [&](int64_t bound) {
       return b.createOrFold<arith::AddIOp>(newest, context.i32(bound));
     };
@@ -385,12 +415,6 @@ Value JoinedKeys::emitIsHidden(function_ref<Value()> getQuery, Value place) {
       isMasked = isMasked ? arith::OrIOp::create(b, isMasked, isOld).getResult()
                           : isOld;
     }
-  }
-  if (align != 1) {
-    Value isBetween = isBelow(place, front);
-    isMasked = isMasked
-                   ? arith::OrIOp::create(b, isBetween, isMasked).getResult()
-                   : isBetween;
   }
   if (!isMasked)
     return arith::AndIOp::create(b, isAdded, isAbsent);
