@@ -46,7 +46,6 @@ TileWalk::TileWalk(KernelContext &context, const TilePlan &plan)
     : context(context), plan(plan),
       tile(context, plan.blockM, countRowsOfQuery(plan), plan.packedHeads) {
   tile.rowsTogether = plan.blockM * plan.getTogether();
-  tile.source->align = plan.blockN;
 }
 
 static bool isLongestFirst(const TilePlan &plan) {
