@@ -437,8 +437,8 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
   // A softmax alone hides what it asks behind products only.
   double askedClocks = 0;
   if (facts.hidesPlaces())
-    askedClocks = getScoreCost(facts).instructions * elements / 32 /
-                  target.issuePerClock;
+    askedClocks =
+        getScoreCost(facts).instructions * elements / 32 / target.issuePerClock;
   estimate.issueClocks += askedClocks;
   // Operands of the products, each read for each of the two tiles, and what TMA
   // writes: of keys and values those that the CTA has of a pair.

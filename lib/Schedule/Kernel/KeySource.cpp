@@ -138,8 +138,7 @@ public:
       : context(context), mask(context.facts.ownMask), b(context.b),
         added(context, {"added_", "added_table", "added_lengths",
                         context.facts.addedTable, context.facts.addedK,
-                        context.facts.addedPages,
-                        context.facts.addedPageSize}),
+                        context.facts.addedPages, context.facts.addedPageSize}),
         own(context, getOwnPool(context.facts)) {}
   void find(const TileCoordinates &at, Value row) override;
   Value emitView(StringRef name, const TileCoordinates &at, int64_t firstColumn,
@@ -382,8 +381,8 @@ SeenPlaces JoinedKeys::emitSeen(Value first) {
   Value newest = arith::SubIOp::create(
       b, arith::AddIOp::create(b, getNewest(), front), skip);
   auto limit = [&](int64_t none, int64_t bound) {
-    return select(context.i32(none), b.createOrFold<arith::AddIOp>(
-                                         newest, context.i32(bound)));
+    return select(context.i32(none),
+                  b.createOrFold<arith::AddIOp>(newest, context.i32(bound)));
   };
   SeenPlaces seen;
   seen.limit = select(added.length, length);

@@ -96,7 +96,7 @@ static std::optional<std::string> findUngatherable(const ProblemFacts &facts) {
       continue;
     bool isAdded = pool == &facts.addedK || pool == &facts.addedV;
     const TensorFacts &keys = isAdded ? facts.addedK : facts.k;
-    int64_t pageSize = isAdded ? facts.addedPageSize : facts.pageSize;
+    int64_t pageSize = pool->shape[2];
     int64_t pitch = getRowPitch(*pool), columns = pool->shape.back();
     if (pitch == 0)
       return llvm::formatv("pages of {0} keys of '{1}' at strides that the "

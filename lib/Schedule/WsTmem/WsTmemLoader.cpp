@@ -72,8 +72,8 @@ void attn::loadBlocks(WsTmemKernel &shared) {
   const WsTmemMemory &memory = shared.memory;
   const Ring &q = memory.q, &k = memory.k, &v = memory.v;
   WsTmemPlanAttr plan = shared.plan;
-  prefetchMaps(b, {q.map, k.map, v.map, k.frontMap, v.frontMap,
-                   memory.resultMap});
+  prefetchMaps(b,
+               {q.map, k.map, v.map, k.frontMap, v.frontMap, memory.resultMap});
   // Halves of a pair.
   Value ownKeys, ownColumns;
   if (plan.getPair()) {
