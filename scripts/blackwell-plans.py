@@ -56,6 +56,12 @@ def list_problems() -> list[tuple[str, str]]:
     add("128 heads on one, D 512, a window and 1024 selected keys",
         f"--q=1x128x1x512xbf16 --kv-heads=1 {listed}")  # fmt: skip
     add("the same, values that are the keys", f"--q=1x128x1x512xbf16 --rope-dim=0 {listed}")
+    eight = LISTED.replace("8192", ",".join(["8192"] * 8))
+    eight += f" --added-lengths={','.join(['1024'] * 8)}"
+    for heads, dim in ((64, 128), (64, 256), (128, 512)):
+        name = f"8 sequences, {heads} heads on one, D {dim}, a window and 1024 selected keys"
+        add(name, f"--q=8x{heads}x1x{dim}xbf16 --kv-heads=1 {eight}")
+    add("the same, latent 576/512", f"--q=8x128x1x576xbf16 --rope-dim=64 {eight}")
     for dim, more in ((64, ""), (128, ""), (192, "--dv=128"), (256, "")):
         name = f"prefill of 8192, D {dim}{'/128' * bool(more)}"
         add(name, f"--q=1x16x8192x{dim}xbf16 {more}")

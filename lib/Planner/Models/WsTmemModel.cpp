@@ -12,6 +12,7 @@
 #include "attn/Planner/Facts/Factor.h"
 #include "attn/Planner/Facts/RegisterLimit.h"
 #include "attn/Planner/Facts/RegisterModel.h"
+#include "attn/Schedule/Kernel/Scores.h"
 #include <cmath>
 
 using namespace mlir;
@@ -342,14 +343,16 @@ static double countGathers(const ProblemFacts &facts, WsTmemPlanAttr plan) {
 }
 
 /// Returns the clocks of a block of the policy threshold with as many slots as
-/// it needs, given those of each unit.
+/// it needs, given those of each unit, and of them those in which threads ask
+/// what stands in the places of keys.
 static double getBusyClocks(const ProblemFacts &facts, WsTmemPlanAttr plan,
-                            const PlanEstimate &units) {
+                            const PlanEstimate &units, double askedClocks) {
   double others =
       std::max({units.tensorClocks, units.expClocks, units.issueClocks});
   double most = std::max(others, units.sharedClocks);
   if (hasOneTile(plan))
-    return std::max(most + kHeldClocks, units.expClocks + kLoneClocks);
+    return std::max(most + kHeldClocks,
+                    units.expClocks + kLoneClocks + askedClocks);
   if (plan.getPBeside())
     return most + kBesideClocks;
   // Copies of keys and of values wait for each other in the ring of one CTA
@@ -431,6 +434,12 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
   constexpr double instructions = 3.5;
   estimate.issueClocks = (instructions + 4.0 * plan.getPolynomial() / 16) *
                          elements / 32 / target.issuePerClock;
+  // A softmax alone hides what it asks behind products only.
+  double askedClocks = 0;
+  if (facts.hidesPlaces())
+    askedClocks =
+        getScoreCost(facts).instructions * elements / 32 / target.issuePerClock;
+  estimate.issueClocks += askedClocks;
   // Operands of the products, each read for each of the two tiles, and what TMA
   // writes: of keys and values those that the CTA has of a pair.
   double operands = blockN * columns / double(ctas);
@@ -444,7 +453,7 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
       facts.elementType.getIntOrFloatBitWidth() / 8 *
       (plan.getTiles() * (tileRows * facts.headDim + operands) + filled) /
       target.sharedBytesPerClock;
-  estimate.blockClocks = getBusyClocks(facts, plan, estimate);
+  estimate.blockClocks = getBusyClocks(facts, plan, estimate, askedClocks);
   // Maxima of 8-bit probabilities that may grow by nothing change as often as
   // exact ones.
   bool asks = plan.getSoftmax() == SoftmaxPolicy::Threshold;

@@ -83,6 +83,10 @@ BlockBounds attn::emitBlockBounds(KernelContext &context,
   bounds.upper = blocks.getUpper();
   bounds.fullEnd = blocks.getFullEnd();
   bounds.end = blocks.getEnd();
+  if (tiles.whole)
+    bounds.fullEnd = arith::MinSIOp::create(
+        context.b, bounds.fullEnd,
+        arith::DivUIOp::create(context.b, tiles.whole, context.i32(blockN)));
   // Emitters make simpler code of a constant.
   bounds.begin = bounds.fullBegin = context.i32(0);
   bool startsLater = mask.hasLeft() || startsAbove(range, 0);

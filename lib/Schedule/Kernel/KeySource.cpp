@@ -86,7 +86,7 @@ private:
 struct PagePool {
   /// Names of the tensors: `prefix` is in front of those of k and v.
   StringRef prefix, table, lengths;
-  const TensorFacts &tableFacts;
+  const TensorFacts &tableFacts, &keyFacts;
   int64_t pages, pageSize;
 };
 
@@ -137,8 +137,8 @@ public:
   explicit JoinedKeys(KernelContext &context)
       : context(context), mask(context.facts.ownMask), b(context.b),
         added(context, {"added_", "added_table", "added_lengths",
-                        context.facts.addedTable, context.facts.addedPages,
-                        context.facts.addedPageSize}),
+                        context.facts.addedTable, context.facts.addedK,
+                        context.facts.addedPages, context.facts.addedPageSize}),
         own(context, getOwnPool(context.facts)) {}
   void find(const TileCoordinates &at, Value row) override;
   Value emitView(StringRef name, const TileCoordinates &at, int64_t firstColumn,
@@ -152,22 +152,42 @@ public:
                 own.emitColumnView(name, at, column));
   }
   Value emitIsHidden(function_ref<Value()> getQuery, Value place) override;
+  Value emitIsFront(Value first) override {
+    return align == 1 ? Value() : isBelow(first, front);
+  }
+  SeenPlaces emitSeen(Value first) override;
+  void emitRowNumbers(Value first, const TileCoordinates &at,
+                      Value dest) override;
   static PagePool getOwnPool(const ProblemFacts &facts) {
-    return {"",          "page_table",  "kv_lengths", facts.pageTable,
-            facts.pages, facts.pageSize};
+    return {"",      "page_table", "kv_lengths",  facts.pageTable,
+            facts.k, facts.pages,  facts.pageSize};
   }
 
 private:
   Value join(Value front, Value back) {
     return JoinedViewOp::create(b, front.getType(), front, back, skip);
   }
+  Value isBelow(Value x, Value y) {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y);
+  }
+  /// Returns the newest key of k that query 0 would see without a bound on the
+  /// right.
+  Value getNewest() {
+    return arith::SubIOp::create(b, own.length, context.getQueries());
+  }
+  /// Returns the number of a key of k, given its place.
+  Value getOwnKey(Value place) {
+    return arith::AddIOp::create(b, arith::SubIOp::create(b, place, front),
+                                 skip);
+  }
 
   KernelContext &context;
   MaskAttr mask;
   ImplicitLocOpBuilder &b;
   PagedKeys added, own;
-  /// Keys of k that are too old for each query, i32.
-  Value skip;
+  /// The places of the added keys, and the keys of k that are too old for each
+  /// query, i32.
+  Value front, skip;
 };
 
 /// Blocks of a batch's rows that the list of a tile's queries names, full ones
@@ -299,7 +319,7 @@ Value PagedKeys::emitIsAbsent(Value lead) {
 
 void PagedKeys::emitRowNumbers(Value first, const TileCoordinates &at,
                                Value dest) {
-  RowSteps steps = getRowSteps(facts.k);
+  RowSteps steps = getRowSteps(pool.keyFacts);
   Value offset = arith::MulIOp::create(b, at.kvHead, context.i32(steps.head));
   PageRowsOp::create(b, context.getPointer(pool.table), firstEntry, first,
                      length, getPages(), offset, dest, pool.pageSize, steps.row,
@@ -330,25 +350,60 @@ void JoinedKeys::find(const TileCoordinates &at, Value row) {
     skip = arith::MaxSIOp::create(b, arith::SubIOp::create(b, own.length, back),
                                   skip);
   }
-  length = arith::AddIOp::create(b, added.length,
+  front = added.length;
+  if (align != 1) {
+    Value places = context.i32(align);
+    front = arith::MulIOp::create(
+        b, arith::CeilDivUIOp::create(b, front, places), places);
+    whole = added.length;
+  }
+  length = arith::AddIOp::create(b, front,
                                  arith::SubIOp::create(b, own.length, skip));
 }
 
-Value JoinedKeys::emitIsHidden(function_ref<Value()> getQuery, Value place) {
-  auto isBelow = [&](Value x, Value y) -> Value {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y);
+void JoinedKeys::emitRowNumbers(Value first, const TileCoordinates &at,
+                                Value dest) {
+  auto branch =
+      scf::IfOp::create(b, emitIsFront(first), /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  added.emitRowNumbers(first, at, dest);
+  b.setInsertionPointToStart(branch.elseBlock());
+  own.emitRowNumbers(getOwnKey(first), at, dest);
+}
+
+SeenPlaces JoinedKeys::emitSeen(Value first) {
+  Value isFront = emitIsFront(first);
+  auto select = [&](Value inFront, Value behind) -> Value {
+    return arith::SelectOp::create(b, isFront, inFront, behind);
   };
+  // The place of that key.
+  Value newest = arith::SubIOp::create(
+      b, arith::AddIOp::create(b, getNewest(), front), skip);
+  auto limit = [&](int64_t none, int64_t bound) {
+    return select(context.i32(none),
+                  b.createOrFold<arith::AddIOp>(newest, context.i32(bound)));
+  };
+  SeenPlaces seen;
+  seen.limit = select(added.length, length);
+  if (mask.hasLeft())
+    seen.lower = limit(-kLengthLimit, mask.leftBound());
+  if (mask.hasRight())
+    seen.upper = limit(kLengthLimit, mask.rightBound());
+  return seen;
+}
+
+Value JoinedKeys::emitIsHidden(function_ref<Value()> getQuery, Value place) {
+  if (align != 1)
+    return added.emitIsHidden(getQuery, place);
   Value isAdded = isBelow(place, added.length);
   // All others look at an entry that is there.
   Value isAbsent = added.emitIsAbsent(added.emitPage(
       arith::SelectOp::create(b, isAdded, place, context.i32(0))));
   Value isMasked;
   if (mask.hasLeft() || mask.hasRight()) {
-    Value key = arith::AddIOp::create(
-        b, arith::SubIOp::create(b, place, added.length), skip);
-    Value newest = arith::AddIOp::create(
-        b, arith::SubIOp::create(b, own.length, context.getQueries()),
-        getQuery());
+    Value key = getOwnKey(place);
+    Value newest = arith::AddIOp::create(b, getNewest(), getQuery());
     auto limit = [&](int64_t bound) {
       return b.createOrFold<arith::AddIOp>(newest, context.i32(bound));
     };

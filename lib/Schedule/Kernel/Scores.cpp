@@ -213,6 +213,21 @@ static Value emitSeen(const AttentionTile &tile, Value key, Value scores,
   return map.getResult();
 }
 
+/// Does so only in blocks of keys in front, i1 `isFront`: of the others masks
+/// say all.
+static Value emitSeenInFront(const AttentionTile &tile, Value isFront,
+                             Value key, Value scores, bool quads) {
+  ImplicitLocOpBuilder &b = tile.b;
+  auto branch = scf::IfOp::create(b, TypeRange(scores.getType()), isFront,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, emitSeen(tile, key, scores, quads));
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, scores);
+  return branch.getResult(0);
+}
+
 /// Applies score_mod, and mask_mod where it does not stand apart, or with
 /// `hides` mask_mod alone. Null after a diagnostic.
 static Value emitRegions(const AttentionTile &tile, Value key, Value scores,
@@ -307,11 +322,16 @@ LogicalResult attn::emitScores(const AttentionTile &tile, Value key,
     scores = emitRegions(tile, key, scores, quads, /*hides=*/true);
   if (!scores)
     return failure();
-  if (facts.hidesPlaces())
+  SeenPlaces seen = {tile.keys, tile.bounds.lower, tile.bounds.upper};
+  if (Value isFront = tile.source->emitIsFront(key)) {
+    scores = emitSeenInFront(tile, isFront, key, scores, quads);
+    seen = tile.source->emitSeen(key);
+  } else if (facts.hidesPlaces()) {
     scores = emitSeen(tile, key, scores, quads);
+  }
   scores = ApplyMaskOp::create(
-      b, type, scores, tile.row, key, tile.keys, tile.bounds.lower,
-      tile.bounds.upper, tile.rowKeys.from, tile.rowKeys.to, quads,
+      b, type, scores, tile.row, key, seen.limit, seen.lower, seen.upper,
+      tile.rowKeys.from, tile.rowKeys.to, quads,
       tile.group == 1 ? IntegerAttr() : b.getI64IntegerAttr(tile.group));
   return success();
 }

@@ -84,42 +84,47 @@ bool attn::hasFullBlocks(const ProblemFacts &facts, int64_t blockN) {
 }
 
 bool attn::gathersKeys(const ProblemFacts &facts) {
-  return facts.isPaged() && facts.pageSize % kLeastPage != 0;
+  return facts.hasAddedKeys() ||
+         (facts.isPaged() && facts.pageSize % kLeastPage != 0);
 }
 
 /// Why rows of keys cannot be copied one by one; nothing if they can.
 static std::optional<std::string> findUngatherable(const ProblemFacts &facts) {
-  for (const TensorFacts *pool : {&facts.k, &facts.v, &facts.kRope}) {
+  for (const TensorFacts *pool :
+       {&facts.k, &facts.v, &facts.kRope, &facts.addedK, &facts.addedV}) {
     if (!*pool)
       continue;
+    bool isAdded = pool == &facts.addedK || pool == &facts.addedV;
+    const TensorFacts &keys = isAdded ? facts.addedK : facts.k;
+    int64_t pageSize = pool->shape[2];
     int64_t pitch = getRowPitch(*pool), columns = pool->shape.back();
     if (pitch == 0)
       return llvm::formatv("pages of {0} keys of '{1}' at strides that the "
                            "launch decides",
-                           facts.pageSize, pool->name);
+                           pageSize, pool->name);
     if (pitch < columns)
       return llvm::formatv("pages of {0} keys of '{1}' whose strides are "
                            "multiples of {2} elements, expected one of at "
                            "least {3}",
-                           facts.pageSize, pool->name, pitch, columns);
+                           pageSize, pool->name, pitch, columns);
     // Numbers of rows are of 32 bits.
     int64_t pages = pool->shape[0];
     if (!ShapedType::isDynamic(pages) &&
         pages >= kLengthLimit / getRowSteps(*pool).page)
       return llvm::formatv("pages of {0} keys of '{1}' with {2} rows or more",
-                           facts.pageSize, pool->name, kLengthLimit);
-    if (getRowSteps(*pool) == getRowSteps(facts.k))
+                           pageSize, pool->name, kLengthLimit);
+    if (getRowSteps(*pool) == getRowSteps(keys))
       continue;
     return llvm::formatv("pages of {0} keys of '{1}' in another order than "
                          "those of '{2}'",
-                         facts.pageSize, pool->name, facts.k.name);
+                         pageSize, pool->name, keys.name);
   }
   return std::nullopt;
 }
 
 std::optional<std::string> attn::findUnmappable(const ProblemFacts &facts,
                                                 bool gathers) {
-  if (facts.hasAddedKeys())
+  if (facts.hasAddedKeys() && !gathers)
     return "keys of two pools ('added')";
   // A swizzle starts anew every 8 rows, and copies of few rows take longer to
   // start than to arrive.
@@ -135,7 +140,8 @@ std::optional<std::string> attn::findUnmappable(const ProblemFacts &facts,
        {std::pair("queries", facts.queries), std::pair("keys", facts.keys)})
     if (length == 0)
       return llvm::formatv("0 {0}", name);
-  for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v, &facts.kRope})
+  for (const TensorFacts *tensor : {&facts.q, &facts.k, &facts.v, &facts.kRope,
+                                    &facts.addedK, &facts.addedV})
     if (*tensor)
       if (std::optional<std::string> reason = findUnmappable(*tensor))
         return reason;

@@ -268,9 +268,21 @@ LoadPlace attn::findLoadPlace(const TileWalk &walk, const Ring &ring,
 void attn::startGather(const TileWalk &walk, const Ring &ring, Value dest,
                        Value token, RowNumbers rows, Value column) {
   KernelContext &context = walk.context;
-  TmaGatherOp::create(context.b, ring.map, rows.numbers, rows.from,
-                      column ? column : context.i32(0), dest, token,
-                      /*barriers=*/Value(), /*index=*/Value());
+  ImplicitLocOpBuilder &b = context.b;
+  if (!column)
+    column = context.i32(0);
+  auto start = [&](Value map) {
+    TmaGatherOp::create(b, map, rows.numbers, rows.from, column, dest, token,
+                        /*barriers=*/Value(), /*index=*/Value());
+  };
+  if (!ring.frontMap)
+    return start(ring.map);
+  auto branch = scf::IfOp::create(b, rows.isFront, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  start(ring.frontMap);
+  b.setInsertionPointToStart(branch.elseBlock());
+  start(ring.map);
 }
 
 static void startBoxes(const TileWalk &walk, const Ring &ring, Value dest,

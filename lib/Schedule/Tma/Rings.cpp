@@ -118,6 +118,9 @@ void attn::addMap(const TileWalk &walk, Ring &ring) {
   if (asked == TensorMapView::Quads)
     box = {1, 1, rows / 4, 2, span * 8 / bits};
   ring.map = tile.context.getTensorMap(ring.name, box, span, ring.view);
+  if (ring.holds == RingRows::Keys && facts.hasAddedKeys())
+    ring.frontMap = tile.context.getTensorMap(("added_" + ring.name).str(), box,
+                                              span, ring.view);
   if (ring.view == TensorMapView::Bounded && facts.isPaged())
     addSpare(tile.context, ring);
 }

@@ -54,6 +54,8 @@ struct Ring {
   StringRef name;
   RingRows holds = RingRows::Keys;
   Value buffer, channel, map;
+  /// The map of the keys in front, where those of two pools come; else null.
+  Value frontMap;
   /// The map that fills boxes without an element in the map, if there may be
   /// any.
   Value spare;
@@ -135,8 +137,9 @@ void startLoads(const TileWalk &walk, const Ring &ring, Value dest, Value token,
 
 /// Rows that lie apart: the numbers that they have in a map of rows, a buffer,
 /// and the first one that a load needs, i32. Null where rows follow each other.
+/// Where keys come from two pools, i1 whether these are those in front.
 struct RowNumbers {
-  Value numbers, from;
+  Value numbers, from, isFront;
 
   explicit operator bool() const { return static_cast<bool>(numbers); }
 };

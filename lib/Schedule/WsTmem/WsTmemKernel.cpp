@@ -9,7 +9,10 @@ using namespace mlir::attn;
 WsTmemKernel::WsTmemKernel(KernelContext &context, WsTmemPlanAttr plan)
     : context(context), facts(context.facts), plan(plan), b(context.b),
       control(b), walk(context, getTilePlan(facts, plan)), tile(walk.tile),
-      memory(makeMemory(walk, plan)) {}
+      memory(makeMemory(walk, plan)) {
+  // A gather has one map.
+  tile.source->align = plan.getBlockN();
+}
 
 void WsTmemKernel::emitExtents() {
   walk.emitExtents();

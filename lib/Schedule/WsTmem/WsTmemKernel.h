@@ -99,13 +99,13 @@ void fillSlot(const TileWalk &walk, const Ring &ring, Pipe &pipe, Value head,
 /// The loading thread's end of the channel of numbers of rows, if there is one.
 class RowPipe {
 public:
-  RowPipe(Control &control, const WsTmemMemory &memory);
-  /// Waits for the numbers of a block's rows, calls `body` with them, null
-  /// where rows follow each other, and hands them back.
-  void take(ImplicitLocOpBuilder &b, function_ref<void(Value)> body);
+  explicit RowPipe(WsTmemKernel &shared);
+  /// Waits for the numbers of the rows of a trip's block, calls `body` with
+  /// them, null where rows follow each other, and hands them back.
+  void take(Value trip, function_ref<void(RowNumbers)> body);
 
 private:
-  const WsTmemMemory &memory;
+  WsTmemKernel &shared;
   std::optional<Pipe> pipe;
 };
 /// Returns where this CTA's half begins, i32, of what each CTA of a pair has

@@ -25,17 +25,18 @@ void attn::fillSlot(const TileWalk &walk, const Ring &ring, Pipe &pipe,
   slot.release();
 }
 
-RowPipe::RowPipe(Control &control, const WsTmemMemory &memory)
-    : memory(memory) {
-  if (memory.rowChannel)
-    pipe.emplace(control, memory.rowChannel, kLoader);
+RowPipe::RowPipe(WsTmemKernel &shared) : shared(shared) {
+  if (Value channel = shared.memory.rowChannel)
+    pipe.emplace(shared.control, channel, kLoader);
 }
 
-void RowPipe::take(ImplicitLocOpBuilder &b, function_ref<void(Value)> body) {
+void RowPipe::take(Value trip, function_ref<void(RowNumbers)> body) {
   if (!pipe)
-    return body(Value());
+    return body({});
+  Value isFront = shared.tile.source->emitIsFront(shared.getFirstKey(trip));
   Slot slot = pipe->take();
-  body(memory.getRowNumbers(b, slot));
+  body({shared.memory.getRowNumbers(shared.b, slot), shared.context.i32(0),
+        isFront});
   slot.release();
 }
 
@@ -71,8 +72,8 @@ void attn::loadBlocks(WsTmemKernel &shared) {
   const WsTmemMemory &memory = shared.memory;
   const Ring &q = memory.q, &k = memory.k, &v = memory.v;
   WsTmemPlanAttr plan = shared.plan;
-  prefetchMaps(b, {q.map, k.map, v.map, memory.resultMap});
-  Value zero = shared.context.i32(0);
+  prefetchMaps(b,
+               {q.map, k.map, v.map, k.frontMap, v.frontMap, memory.resultMap});
   // Halves of a pair.
   Value ownKeys, ownColumns;
   if (plan.getPair()) {
@@ -81,7 +82,7 @@ void attn::loadBlocks(WsTmemKernel &shared) {
   }
   Pipe query(control, q.channel, kLoader);
   KeyPipes kv(control, k, v, kLoader);
-  RowPipe numbers(control, memory);
+  RowPipe numbers(shared);
   SmallVector<Pipe> queryPipes;
   if (memory.resultBuffer == ResultBuffer::Queries)
     for (const TensorTile &each : memory.tiles)
@@ -97,15 +98,15 @@ void attn::loadBlocks(WsTmemKernel &shared) {
     Value first = shared.getFirstKey(trip);
     if (ownKeys)
       first = arith::AddIOp::create(b, first, ownKeys);
-    numbers.take(b, [&](Value rows) {
+    numbers.take(trip, [&](RowNumbers rows) {
       fillSlot(walk, k, kv.keys(), tile.at.kvHead, first, /*column=*/{},
-               /*columns=*/0, {rows, zero});
+               /*columns=*/0, rows);
     });
   };
   auto loadValues = [&](Value trip) {
-    numbers.take(b, [&](Value rows) {
+    numbers.take(trip, [&](RowNumbers rows) {
       fillSlot(walk, v, kv.values(), tile.at.kvHead, shared.getFirstKey(trip),
-               ownColumns, /*columns=*/0, {rows, zero});
+               ownColumns, /*columns=*/0, rows);
     });
   };
 

@@ -153,8 +153,8 @@ void attn::loadSlices(WsTmemKernel &shared) {
   const WsTmemMemory &memory = shared.memory;
   const Ring &q = memory.q, &k = memory.getLoadedKeys(),
              &v = memory.getLoadedValues();
-  prefetchMaps(b, {q.map, k.map, v.map, memory.qRope.map, memory.kRope.map});
-  Value zero = shared.context.i32(0);
+  prefetchMaps(b, {q.map, k.map, v.map, k.frontMap, v.frontMap,
+                   memory.qRope.map, memory.kRope.map});
   int64_t slices = countKeySlices(shared.facts, shared.plan);
   int64_t columns = getSliceColumns(shared.facts, shared.plan);
   int64_t partKeys = getPartKeys(shared.facts, shared.plan);
@@ -171,7 +171,7 @@ void attn::loadSlices(WsTmemKernel &shared) {
   }
   Pipe query(control, q.channel, kLoader);
   KeyPipes kv(control, k, v, kLoader);
-  RowPipe numbers(control, memory);
+  RowPipe numbers(shared);
 
   auto loadKeys = [&](Value trip) {
     Value first = shared.getFirstKey(trip);
@@ -179,11 +179,11 @@ void attn::loadSlices(WsTmemKernel &shared) {
       first = arith::AddIOp::create(b, first, ownKeys);
     int64_t all = slices * columns,
             apart = memory.kRope.map ? shared.facts.valueDim : all;
-    numbers.take(b, [&](Value rows) {
+    numbers.take(trip, [&](RowNumbers rows) {
       auto fill = [&](const Ring &ring, int64_t count) {
         forSlots(shared, 0, count, columns, [&](Value column) {
           fillSlot(walk, ring, kv.keys(), tile.at.kvHead, first, column,
-                   /*columns=*/0, {rows, zero});
+                   /*columns=*/0, rows);
         });
       };
       fill(k, apart);
@@ -192,11 +192,12 @@ void attn::loadSlices(WsTmemKernel &shared) {
   };
   auto loadValues = [&](Value trip) {
     Value first = shared.getFirstKey(trip);
-    numbers.take(b, [&](Value rows) {
+    numbers.take(trip, [&](RowNumbers rows) {
       forSlots(shared, 0, shared.plan.getBlockN(), partKeys, [&](Value row) {
+        rows.from = row;
         fillSlot(walk, v, kv.values(), tile.at.kvHead,
                  arith::AddIOp::create(b, first, row), ownColumns,
-                 columnsInSlot, {rows, row});
+                 columnsInSlot, rows);
       });
     });
   };

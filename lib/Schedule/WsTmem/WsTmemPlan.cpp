@@ -312,7 +312,7 @@ static llvm::Error isApplicable(const ProblemFacts &facts,
   Parts parts;
   parts.narrow = parts.lengths = parts.pages = parts.partialResults = true;
   parts.resultScales = parts.blockLists = true;
-  parts.latent = parts.init = parts.narrowKeys = true;
+  parts.latent = parts.init = parts.narrowKeys = parts.addedKeys = true;
   parts.mostColumns = kMostTmemColumns;
   if (llvm::Error error = checkCommon(getName(), facts, parts))
     return error;

@@ -1,6 +1,6 @@
 """Bugs planted in what ws_tmem does beside 16-bit queries in two tiles, for planted.py: 8-bit
-operands, one tile in a CTA, rows that are gathered, keys that are widened, states to go on from,
-results in halves, results that scales or other CTAs share."""
+operands, one tile in a CTA, rows that are gathered, keys of two pools or that are widened, states
+to go on from, results in halves, results that scales or other CTAs share."""
 
 ONE = "--set=tiles=1,pack_heads=true"
 KERNELS = {
@@ -8,6 +8,8 @@ KERNELS = {
     "beside": "--q=1x1x256x64xf8E5M2 --kv-len=300 --set=p_beside=true",
     "one": "--q=1x1x140x256xbf16 --kv-len=300",
     "gather": "--q=1x64x1x64xbf16 --kv-heads=1 --kv-lengths=300 --page-size=1 --selected " + ONE,
+    "pools": "--q=1x16x1x64xbf16 --kv-heads=1 --kv-lengths=130 --page-size=16 --added-page-size=1"
+    " --added-lengths=70 --window=40,0,bottom-right --kv-splits=1 " + ONE + ",block_n=64",
     "widen": "--q=1x8x1x64xbf16 --kv-heads=1 --kv-len=300 --kv-type=f8E4M3FN --descales " + ONE + ",kv_stages=2",
     "init": "--q=1x1x140x256xbf16 --kv-len=300 --init-state",
     "ctas": "--q=1x1x140x512xbf16 --kv-len=300 --set=dynamic=true",
@@ -64,6 +66,12 @@ BUGS = (
      r"expect_tx %k\.load", 0, ("bytes = 16384", "bytes = 8192"), "wrong count"),
     ("gather", "numbers of rows are handed back by another slot",
      r"mbarrier\.arrive %rows\.load", 0, None, "deadlock"),
+    ("pools", "keys of one of two pools are not copied",
+     r"tma\.gather", 1, None, "deadlock"),
+    ("pools", "a block of one pool is copied from the other",
+     r"tma\.gather", 2, ("%arg13", "%arg12"), "simulator: values"),
+    ("pools", "places behind the last key of a pool are seen",
+     r"attn\.apply_mask", 0, (r"limit %\w+ ", ""), "simulator: values"),
     ("widen", "keys are widened before they are there",
      r"mbarrier\.wait %raw_k\.load", 0, None, "phase slip"),
     ("widen", "products read keys that are being widened",

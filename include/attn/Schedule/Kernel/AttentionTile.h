@@ -79,7 +79,8 @@ struct AttentionTile {
   bool hasWholeTiles() const;
   /// Returns the place and the lengths of the tile, for bounds of its rows.
   BoundedTiles getBoundedTiles() const {
-    return {at, queries, keys, group, members, range, source->listed};
+    return {at,      queries, keys,           group,
+            members, range,   source->listed, source->whole};
   }
   /// Returns the tile's rows in tensors of queries.
   HeadRows getQueryRows() const;

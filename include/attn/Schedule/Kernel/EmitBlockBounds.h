@@ -38,6 +38,9 @@ struct BoundedTiles {
   RangeValues range = {};
   /// Where keys are those of blocks that a list names, these.
   ListedBlocks listed = {};
+  /// Places from the first one on that no mask hides any of, where it may hide
+  /// those behind and bounds do not say so, i32; else null.
+  Value whole = {};
 };
 
 /// Emits the bounds of the tile of `blockM` rows from `row` on.

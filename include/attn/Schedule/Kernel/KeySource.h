@@ -22,6 +22,12 @@ struct KeyRows {
   Value row, end;
 };
 
+/// Which places a row sees, i32: those below `limit`, and from query + `lower`
+/// to query + `upper`.
+struct SeenPlaces {
+  Value limit, lower, upper;
+};
+
 /// Finds the keys of a sequence, and says where they are.
 class KeySource {
 public:
@@ -66,6 +72,15 @@ public:
   virtual Value emitIsHidden(function_ref<Value()> getQuery, Value place) {
     return emitIsAbsent(emitLead(place));
   }
+  /// Returns i1 whether the keys from place `first` on, a multiple of `align`,
+  /// are those in front, where blocks come from one of two pools; null where
+  /// they do not. Then only these are hidden by what stands in their place.
+  virtual Value emitIsFront(Value first) { return {}; }
+  /// Returns what rows see of the block at place `first`, where blocks come
+  /// from one of two pools; the bounds are null where there are none.
+  virtual SeenPlaces emitSeen(Value first) {
+    llvm_unreachable("only of keys from two pools");
+  }
   /// Stores in `dest`, a buffer of i32, which rows of a pool the keys from
   /// `first` on are (attn.page_rows): those of the key head of `at`. Only of
   /// keys in pages of pools that have a pitch of rows.
@@ -84,6 +99,13 @@ public:
   Value start;
   /// The blocks of a list, full ones first.
   ListedBlocks listed;
+  /// Keys of each of two pools begin at a multiple of so many places: those of
+  /// blocks of so many keys come from one of them. Places behind the last key
+  /// in front have none.
+  int64_t align = 1;
+  /// Places from the first one on that all rows see as far as masks say, where
+  /// rows may not see those behind; null elsewhere.
+  Value whole;
   /// The number of `kv_lengths` where something else has it, i32; else null.
   Value known;
 };
