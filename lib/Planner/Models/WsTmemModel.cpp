@@ -155,6 +155,8 @@ public:
   /// Adds plans with two tiles in a CTA, and with one.
   void addTwoTiles(int64_t blockN, SoftmaxPolicy softmax, bool packs);
   void addOneTile(int64_t blockN, SoftmaxPolicy softmax, bool packs);
+  /// Adds plans of pairs of CTAs with half of the rows of a tile each.
+  void addHalfTiles(SoftmaxPolicy softmax, bool packs);
 
   std::vector<PlanAttrInterface> plans;
 
@@ -165,6 +167,8 @@ private:
   /// Adds plans whose results pass through shared memory.
   void addStaged(WsTmemPlanAttr::Parameters p);
   void setOrder(WsTmemPlanAttr::Parameters &p);
+  /// Adds a plan of one tile, whose exponentials polynomials may compute.
+  void addLone(WsTmemPlanAttr::Parameters p);
   bool isMasked() const { return facts.mask.getKind() != MaskKind::None; }
 
   const WsTmemModel &model;
@@ -257,12 +261,34 @@ void CandidateList::addOneTile(int64_t blockN, SoftmaxPolicy softmax,
   p.pParts = true;
   p.epilogue = EpilogueKind::Direct;
   p.valueCtas = facts.valueDim > kUsualColumns ? 2 : 1;
+  addLone(p);
+}
+
+void CandidateList::addHalfTiles(SoftmaxPolicy softmax, bool packs) {
+  WsTmemPlanAttr::Parameters p;
+  p.tiles = 1;
+  p.pair = true;
+  p.packHeads = packs;
+  p.softmax = softmax;
+  p.pParts = false;
+  p.epilogue = EpilogueKind::Direct;
+  if (!hasHalfTiles(facts, WsTmemPlanAttr::get(context, p)))
+    return;
+  // More keys read the queries less often, fewer leave less of a last block
+  // without keys.
+  for (int64_t blockN : {256, 128}) {
+    p.blockN = blockN;
+    addLone(p);
+  }
+}
+
+void CandidateList::addLone(WsTmemPlanAttr::Parameters p) {
   setOrder(p);
   // Operands may take longer than a softmax without polynomials.
   PlanEstimate units =
       model.estimate(facts, WsTmemPlanAttr::get(context, p), target);
   if (units.expClocks + kLoneClocks > units.sharedClocks)
-    p.polynomial = choosePolynomial(target, /*beside=*/true, softmax);
+    p.polynomial = choosePolynomial(target, /*beside=*/true, p.softmax);
   add(p, /*least=*/2);
 }
 
@@ -291,6 +317,9 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
            {SoftmaxPolicy::Threshold, SoftmaxPolicy::Lagged,
             SoftmaxPolicy::Exact})
         list.addOneTile(blockN, softmax, packs);
+    for (SoftmaxPolicy softmax :
+         {SoftmaxPolicy::Threshold, SoftmaxPolicy::Exact})
+      list.addHalfTiles(softmax, packs);
   }
   return list.plans;
 }
