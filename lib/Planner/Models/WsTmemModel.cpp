@@ -324,14 +324,16 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
   return list.plans;
 }
 
-/// Bytes of K and V that are copied while a slot is read.
+/// Bytes of K and V that are copied while a slot is read, by all CTAs that have
+/// parts of a tile's.
 static double getBytesInFlight(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   int64_t columns = getKeyColumns(facts);
   if (hasWideHeads(facts, plan))
     columns = getSliceColumns(facts, plan);
   else if (!sharesRing(facts, plan))
     columns += getValueColumns(facts);
-  return double(plan.getKvStages() - 1) * getOwnKeys(plan) * columns *
+  return double(plan.getKvStages() - 1) * getOwnKeys(plan) *
+         countPairCTAs(plan) * columns *
          facts.elementType.getIntOrFloatBitWidth() / 8;
 }
 
@@ -488,9 +490,9 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
         std::max<double>(estimate.blockClocks, operands / kWidenedElements);
   if (sharesRing(facts, plan) && plan.getKvStages() < 4)
     estimate.blockClocks += kShortRingClocks;
-  double tiles = double(plan.getTiles());
-  estimate.tileClocks =
-      kTileClocks + kColumnClocks * columns * tiles / kMostTmemTiles;
+  // Of queries, and of results, the CTA loads and stores its rows.
+  estimate.tileClocks = kTileClocks + kColumnClocks * columns * blockM /
+                                          (kMostTmemTiles * kTmemRows);
   if (hasOneTile(plan))
     estimate.tileClocks += kLoneTileClocks;
   if (getStagedColumns(facts, plan) != 0)

@@ -72,8 +72,7 @@ TmemRegisters attn::getTmemRegisters(const ProblemFacts &facts,
       kOwn{"ws_tmem.own_loader_registers"},
       kResults{"ws_tmem.results_registers"},
       kHalfResults{"ws_tmem.half_results_registers"},
-      kPair{"ws_tmem.pair_registers"},
-      kWidener{"ws_tmem.widener_registers"};
+      kPair{"ws_tmem.pair_registers"}, kWidener{"ws_tmem.widener_registers"};
   TmemRegisters registers;
   registers.others = hasOneTile(plan)        ? kLone
                      : hasWideQueries(facts) ? kWide

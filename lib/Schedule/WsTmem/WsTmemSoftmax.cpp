@@ -405,8 +405,7 @@ void Softmax::rescale(Value factor, Value key, Value standing) {
       return;
     }
     for (int64_t first = 0; first < columns; first += kRescaledColumns)
-      multiplyColumns(first,
-                      std::min(kRescaledColumns, columns - first));
+      multiplyColumns(first, std::min(kRescaledColumns, columns - first));
   };
   // Nothing is there before the first block, or what another warpgroup stores.
   // A path with a vote of its own takes that into it; the softmax's takes the

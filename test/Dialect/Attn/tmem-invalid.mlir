@@ -40,8 +40,8 @@ func.func private @halved_rows(tensor<128x128xf32, #attn.tmem_regs<shape_32x32b,
 
 // -----
 
-// expected-error @below {{expected n to be a positive multiple of 128, got 64}}
-func.func private @halved_columns(tensor<64x64xf32, #attn.tmem_regs<shape_32x32b, warps = [2, 2]>>)
+// expected-error @below {{expected n to be a positive multiple of 128, got 96}}
+func.func private @halved_columns(tensor<64x96xf32, #attn.tmem_regs<shape_32x32b, warps = [2, 2]>>)
 
 // -----
 
