@@ -82,6 +82,7 @@ PROBES = {
     "ws_pair.loader_registers": Probes(-8, "--chip=sm_90a --schedule=ws_pair", dims("--q=1x8x2048xDxbf16 --causal", 384, 512)),
     "ws_tmem.bet_keys": Probes(16, "--chip=sm_100a --schedule=ws_tmem --set=softmax=optimistic", dims("--q=1x8x2048xDxbf16 --causal", 128)),
     "ws_tmem.bet_keys_beside": Probes(16, "--chip=sm_100a --schedule=ws_tmem --set=softmax=optimistic", dims("--q=1x8x2048xDxbf16 --causal", 64, 96)),
+    "ws_tmem.half_results_registers": Probes(-8, "--chip=sm_100a --schedule=ws_tmem --set=tiles=1,pair=true,value_ctas=1,p_parts=false,block_n=256", dims("--q=2xDx1x576xbf16 --rope-dim=64 --kv-len=8192 --no-split-keys", 64, 128)),
     "ws_tmem.loader_columns": Probes(16, "--chip=sm_100a --schedule=ws_tmem", dims("--q=1x8x2048xDxbf16 --dv=128 --causal", 128, 144, 160)),
     "ws_tmem.loader_registers": Probes(-8, "--chip=sm_100a --schedule=ws_tmem", dims("--q=1x8x2048xDxbf16", 64, 96, 128)),
     "ws_tmem.lone_loader_registers": Probes(-8, "--chip=sm_100a --schedule=ws_tmem", dims("--q=1x8x2048xDxbf16 --causal", 192, 256)),

@@ -433,7 +433,9 @@ Expected<TileLayout> mlir::attn::tmemRegisters(TmemShape shape, int64_t m,
 }
 
 Expected<TileLayout> mlir::attn::tmemHalfRegisters(int64_t n) {
-  constexpr int64_t rows = 64, half = 64, columns = 2 * half;
+  constexpr int64_t rows = 64, most = 128;
+  bool isPart = n > 1 && n < most && llvm::isPowerOf2_64(n);
+  int64_t columns = isPart ? n : most, half = columns / 2;
   if (Error error = checkMultiple("n", n, columns))
     return std::move(error);
   UnitBases unit;

@@ -53,8 +53,10 @@ Expected<TensorMemoryLayout> TensorMemoryLayout::get(int64_t rows, int64_t cols,
 
 Expected<TensorMemoryLayout> TensorMemoryLayout::getHalves(int64_t cols) {
   constexpr int64_t rows = kTmemLanes / 2;
-  if (cols < kHalvedColumns || cols % kHalvedColumns != 0)
-    return makeError("expected a multiple of {0} columns in halves, got {1}",
+  bool isPart = cols > 1 && cols < kHalvedColumns && llvm::isPowerOf2_64(cols);
+  if (!isPart && (cols < 1 || cols % kHalvedColumns != 0))
+    return makeError("expected a multiple of {0} columns in halves, or a power "
+                     "of two from 2 on, got {1}",
                      kHalvedColumns, cols);
   TensorMemoryLayout result;
   Expected<LinearLayout> unit =
@@ -71,16 +73,14 @@ Expected<TensorMemoryLayout> TensorMemoryLayout::getHalves(int64_t cols) {
   result.unitLayout = *unit;
   result.extents = {rows, cols};
   result.bits = 32;
-  result.hasHalves = true;
+  result.half = std::min(cols, kHalvedColumns) / 2;
   return result;
 }
 
 TmemCell TensorMemoryLayout::cell(int64_t row, int64_t col) const {
-  if (hasHalves) {
-    int64_t half = kHalvedColumns / 2, place = col % kHalvedColumns;
-    return {row + place / half * extents[0],
-            col / kHalvedColumns * half + place % half, 0};
-  }
+  if (half)
+    return {row + col / half % 2 * extents[0],
+            col / (2 * half) * half + col % half, 0};
   int64_t packed = elementsPerColumn();
   Coords place = unitLayout.apply({row, col % packed});
   return {place[0], col / packed, place[1]};
@@ -88,7 +88,7 @@ TmemCell TensorMemoryLayout::cell(int64_t row, int64_t col) const {
 
 void TensorMemoryLayout::print(llvm::raw_ostream &os) const {
   os << bits << "-bit " << unitLayout << " * (1, " << columns() << " columns)";
-  if (hasHalves)
+  if (half)
     os << " in halves";
 }
 

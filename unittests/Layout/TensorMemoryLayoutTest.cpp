@@ -155,20 +155,27 @@ TEST(TensorMemoryLayout, RowsAreLanes) {
 /// half is 64 lanes behind the first one, which has the columns of the first
 /// CTA.
 TEST(TensorMemoryLayout, HalvesOfAPair) {
-  for (int64_t columns : {128, 256, 384, 512}) {
+  // Fewer are parts of either half.
+  for (int64_t columns : {2, 32, 64, 128, 256, 384, 512}) {
+    int64_t half = std::min<int64_t>(columns / 2, 64);
     TensorMemoryLayout b = unwrap(TensorMemoryLayout::getHalves(columns));
     EXPECT_EQ(b.columns(), columns / 2);
     for (int64_t row = 0; row < 64; ++row)
       for (int64_t col = 0; col < columns; ++col) {
-        int64_t peer = col / 64 % 2, n = col / 128 * 64 + col % 64;
+        int64_t peer = col / half % 2;
+        int64_t n = col / (2 * half) * half + col % half;
         EXPECT_EQ(b.cell(row, col), (TmemCell{row + 64 * peer, n, 0}));
       }
     expectPlan(unwrap(tmemHalfRegisters(columns)), b, TmemShape::S32x32b);
   }
   expectError(TensorMemoryLayout::getHalves(192),
-              "expected a multiple of 128 columns in halves, got 192");
-  expectError(tmemHalfRegisters(64),
-              "expected n to be a positive multiple of 128, got 64");
+              "expected a multiple of 128 columns in halves, or a power of two "
+              "from 2 on, got 192");
+  expectError(TensorMemoryLayout::getHalves(1),
+              "expected a multiple of 128 columns in halves, or a power of two "
+              "from 2 on, got 1");
+  expectError(tmemHalfRegisters(96),
+              "expected n to be a positive multiple of 128, got 96");
 }
 
 TEST(TensorMemoryLayout, Errors) {

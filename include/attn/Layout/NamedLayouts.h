@@ -126,7 +126,8 @@ unsigned getTmemLanes(TmemShape shape);
 /// away as the largest power of two says that fits twice into n.
 llvm::Expected<TileLayout> tmemRegisters(TmemShape shape, int64_t m, int64_t n);
 /// A tile of 64 x n words in the registers of 32x32b where half of each 128
-/// columns are 64 lanes behind the others: two warps have 32 rows of each.
+/// columns, or of fewer, are 64 lanes behind the others: two warps have 32 rows
+/// of each.
 llvm::Expected<TileLayout> tmemHalfRegisters(int64_t n);
 
 } // namespace mlir::attn

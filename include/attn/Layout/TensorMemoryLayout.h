@@ -52,7 +52,8 @@ public:
   static llvm::Expected<TensorMemoryLayout> get(int64_t rows, int64_t cols,
                                                 unsigned elementBits);
   /// 64 rows of `cols` elements of 32 bits, a multiple of kHalvedColumns: of
-  /// each so many the second half lies 64 lanes behind the first one.
+  /// each so many the second half lies 64 lanes behind the first one. Or some
+  /// of those, a power of two with a half in either lanes.
   static llvm::Expected<TensorMemoryLayout> getHalves(int64_t cols);
 
   /// (dim0, dim1) -> (lane, byte).
@@ -63,8 +64,10 @@ public:
   int64_t elementsPerColumn() const { return 32 / bits; }
   /// Columns of 32 bits.
   int64_t columns() const {
-    return extents[1] / elementsPerColumn() / (hasHalves ? 2 : 1);
+    return extents[1] / elementsPerColumn() / (half ? 2 : 1);
   }
+  /// Columns of a row that follow each other in lanes next to each other.
+  int64_t neighbours() const { return half ? half : extents[1]; }
   /// Where an element lies.
   TmemCell cell(int64_t row, int64_t col) const;
 
@@ -75,8 +78,9 @@ private:
   LinearLayout unitLayout;
   Coords extents;
   unsigned bits = 0;
-  /// The unit is then of the first half of each kHalvedColumns.
-  bool hasHalves = false;
+  /// Columns side by side in a lane of which others follow 64 lanes behind; 0
+  /// where none do. The unit is that of the former then.
+  int64_t half = 0;
 };
 
 /// One tcgen05.ld or tcgen05.st of a warp.

@@ -66,8 +66,7 @@ static SmallVector<ByteRange, 1> getCells(const TensorMemoryLayout &layout,
                                           int64_t first, int64_t count) {
   SmallVector<int64_t> groups;
   for (int64_t row = 0; row < layout.shape()[0]; row += kTmemCellLanes)
-    for (int64_t col = 0; col < std::min(layout.shape()[1], kHalvedColumns);
-         col += kHalvedColumns / 2)
+    for (int64_t col : {int64_t(0), layout.neighbours() % layout.shape()[1]})
       if (int64_t lane = layout.cell(row, col).lane;
           lane >= first && lane < first + count)
         groups.push_back(lane / kTmemCellLanes);

@@ -156,6 +156,8 @@ public:
   /// Adds plans with two tiles in a CTA, and with one.
   void addTwoTiles(int64_t blockN, SoftmaxPolicy softmax, bool packs);
   void addOneTile(int64_t blockN, SoftmaxPolicy softmax, bool packs);
+  /// Adds plans of pairs of CTAs with half of the rows of a tile each.
+  void addHalfTiles(SoftmaxPolicy softmax, bool packs);
 
   std::vector<PlanAttrInterface> plans;
 
@@ -166,6 +168,8 @@ private:
   /// Adds plans whose results pass through shared memory.
   void addStaged(WsTmemPlanAttr::Parameters p);
   void setOrder(WsTmemPlanAttr::Parameters &p);
+  /// Adds a plan of one tile, whose exponentials polynomials may compute.
+  void addLone(WsTmemPlanAttr::Parameters p);
   bool isMasked() const { return facts.mask.getKind() != MaskKind::None; }
 
   const WsTmemModel &model;
@@ -258,12 +262,34 @@ void CandidateList::addOneTile(int64_t blockN, SoftmaxPolicy softmax,
   p.pParts = true;
   p.epilogue = EpilogueKind::Direct;
   p.valueCtas = facts.valueDim > kUsualColumns ? 2 : 1;
+  addLone(p);
+}
+
+void CandidateList::addHalfTiles(SoftmaxPolicy softmax, bool packs) {
+  WsTmemPlanAttr::Parameters p;
+  p.tiles = 1;
+  p.pair = true;
+  p.packHeads = packs;
+  p.softmax = softmax;
+  p.pParts = false;
+  p.epilogue = EpilogueKind::Direct;
+  if (!hasHalfTiles(facts, WsTmemPlanAttr::get(context, p)))
+    return;
+  // More keys read the queries less often, fewer leave less of a last block
+  // without keys.
+  for (int64_t blockN : {256, 128}) {
+    p.blockN = blockN;
+    addLone(p);
+  }
+}
+
+void CandidateList::addLone(WsTmemPlanAttr::Parameters p) {
   setOrder(p);
   // Operands may take longer than a softmax without polynomials.
   PlanEstimate units =
       model.estimate(facts, WsTmemPlanAttr::get(context, p), target);
   if (units.expClocks + kLoneClocks > units.sharedClocks)
-    p.polynomial = choosePolynomial(target, /*beside=*/true, softmax);
+    p.polynomial = choosePolynomial(target, /*beside=*/true, p.softmax);
   add(p, /*least=*/2);
 }
 
@@ -292,18 +318,23 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
            {SoftmaxPolicy::Threshold, SoftmaxPolicy::Lagged,
             SoftmaxPolicy::Exact})
         list.addOneTile(blockN, softmax, packs);
+    for (SoftmaxPolicy softmax :
+         {SoftmaxPolicy::Threshold, SoftmaxPolicy::Exact})
+      list.addHalfTiles(softmax, packs);
   }
   return list.plans;
 }
 
-/// Bytes of K and V that are copied while a slot is read.
+/// Bytes of K and V that are copied while a slot is read, by all CTAs that have
+/// parts of a tile's.
 static double getBytesInFlight(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   int64_t columns = getKeyColumns(facts);
   if (hasWideHeads(facts, plan))
     columns = getSliceColumns(facts, plan);
   else if (!sharesRing(facts, plan))
     columns += getValueColumns(facts);
-  return double(plan.getKvStages() - 1) * getOwnKeys(plan) * columns *
+  return double(plan.getKvStages() - 1) * getOwnKeys(plan) *
+         countPairCTAs(plan) * columns *
          facts.elementType.getIntOrFloatBitWidth() / 8;
 }
 
@@ -468,9 +499,9 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
         std::max<double>(estimate.blockClocks, operands / kWidenedElements);
   if (sharesRing(facts, plan) && plan.getKvStages() < 4)
     estimate.blockClocks += kShortRingClocks;
-  double tiles = double(plan.getTiles());
-  estimate.tileClocks =
-      kTileClocks + kColumnClocks * columns * tiles / kMostTmemTiles;
+  // Of queries, and of results, the CTA loads and stores its rows.
+  estimate.tileClocks = kTileClocks + kColumnClocks * columns * blockM /
+                                          (kMostTmemTiles * kTmemRows);
   if (hasOneTile(plan))
     estimate.tileClocks += kLoneTileClocks;
   if (getStagedColumns(facts, plan) != 0)

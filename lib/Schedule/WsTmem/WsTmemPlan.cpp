@@ -70,8 +70,9 @@ TmemRegisters attn::getTmemRegisters(const ProblemFacts &facts,
       kWide{"ws_tmem.wide_loader_registers"},
       kLone{"ws_tmem.lone_loader_registers"},
       kOwn{"ws_tmem.own_loader_registers"},
-      kResults{"ws_tmem.results_registers"}, kPair{"ws_tmem.pair_registers"},
-      kWidener{"ws_tmem.widener_registers"};
+      kResults{"ws_tmem.results_registers"},
+      kHalfResults{"ws_tmem.half_results_registers"},
+      kPair{"ws_tmem.pair_registers"}, kWidener{"ws_tmem.widener_registers"};
   TmemRegisters registers;
   registers.others = hasOneTile(plan)        ? kLone
                      : hasWideQueries(facts) ? kWide
@@ -80,7 +81,7 @@ TmemRegisters attn::getTmemRegisters(const ProblemFacts &facts,
   if ((plan.getPair() && hasOneTile(plan)) || countClusterPairs(plan) > 1)
     registers.others += kPair;
   if (hasOneTile(plan))
-    registers.results = kResults;
+    registers.results = hasHalfTiles(facts, plan) ? kHalfResults : kResults;
   if (facts.hasNarrowKeys())
     registers.widener = kWidener;
   registers.softmax =

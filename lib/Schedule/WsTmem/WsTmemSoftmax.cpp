@@ -391,16 +391,21 @@ void Softmax::rescale(Value factor, Value key, Value standing) {
                                         shared.tile.splat(rows, 1));
   auto multiply = [&] {
     int64_t columns = getOwnResultColumns(facts, plan);
-    // A thread has half of the columns of half tiles.
-    int64_t most =
-        hasHalfTiles(facts, plan) ? kHalvedColumns : kRescaledColumns;
-    for (int64_t first = 0; first < columns; first += most) {
-      int64_t count = std::min(most, columns - first);
+    auto multiplyColumns = [&](int64_t first, int64_t count) {
       Value part = loadTensor(shared.tile, tile.results, first, count);
       Value spread = BroadcastOp::create(b, part.getType(), factor);
       TmemStoreOp::create(b, arith::MulFOp::create(b, part, spread),
                           sliceTensor(b, tile.results, first, count));
+    };
+    // A thread has half of the columns of half tiles, those of its half.
+    if (hasHalfTiles(facts, plan)) {
+      for (int64_t whole = 0; whole < columns; whole += kHalvedColumns)
+        for (int64_t i = 0; i < kHalvedColumns / 2; i += kRescaledColumns)
+          multiplyColumns(whole + i, 2 * kRescaledColumns);
+      return;
     }
+    for (int64_t first = 0; first < columns; first += kRescaledColumns)
+      multiplyColumns(first, std::min(kRescaledColumns, columns - first));
   };
   // Nothing is there before the first block, or what another warpgroup stores.
   // A path with a vote of its own takes that into it; the softmax's takes the

@@ -40,8 +40,8 @@ func.func private @halved_rows(tensor<128x128xf32, #attn.tmem_regs<shape_32x32b,
 
 // -----
 
-// expected-error @below {{expected n to be a positive multiple of 128, got 64}}
-func.func private @halved_columns(tensor<64x64xf32, #attn.tmem_regs<shape_32x32b, warps = [2, 2]>>)
+// expected-error @below {{expected n to be a positive multiple of 128, got 96}}
+func.func private @halved_columns(tensor<64x96xf32, #attn.tmem_regs<shape_32x32b, warps = [2, 2]>>)
 
 // -----
 
@@ -60,7 +60,7 @@ func.func private @halves16(!attn.buffer<64x128xf16, #attn.tmem<m = 64, halves =
 
 // -----
 
-// expected-error @below {{expected a multiple of 128 columns in halves, got 192}}
+// expected-error @below {{expected a multiple of 128 columns in halves, or a power of two from 2 on, got 192}}
 func.func private @half_columns(!attn.buffer<64x192xf32, #attn.tmem<m = 64, halves = true>, tmem>)
 
 // -----
@@ -68,6 +68,15 @@ func.func private @half_columns(!attn.buffer<64x192xf32, #attn.tmem<m = 64, halv
 func.func @halved_slice(%s: !attn.buffer<64x256xf32, #attn.tmem<m = 64, halves = true>, tmem>) {
   // expected-error @below {{expected a view of a buffer in halves that starts at a multiple of 128 columns, got 64}}
   %c = attn.tmem.slice %s {column = 64} : !attn.buffer<64x256xf32, #attn.tmem<m = 64, halves = true>, tmem> -> !attn.buffer<64x128xf32, #attn.tmem<m = 64, halves = true>, tmem>
+  return
+}
+
+// -----
+
+func.func @part_of_halves(%s: !attn.buffer<64x256xf32, #attn.tmem<m = 64, halves = true>, tmem>) {
+  %a = attn.tmem.slice %s {column = 160} : !attn.buffer<64x256xf32, #attn.tmem<m = 64, halves = true>, tmem> -> !attn.buffer<64x64xf32, #attn.tmem<m = 64, halves = true>, tmem>
+  // expected-error @below {{expected a view of a buffer in halves whose first half ends within 64 columns, got 32 from 48 on}}
+  %b = attn.tmem.slice %s {column = 176} : !attn.buffer<64x256xf32, #attn.tmem<m = 64, halves = true>, tmem> -> !attn.buffer<64x64xf32, #attn.tmem<m = 64, halves = true>, tmem>
   return
 }
 

@@ -9,15 +9,16 @@ gpu.module @kernels [#attn.target<chip = "sm_100a">] {
   // computed behind the last loop on tiles, from an index that is read again and
   // passed through a shuffle. Behind the loop over tiles, and in the other
   // partition, the first one is used. Each partition takes the address of shared
-  // memory where it begins.
+  // memory, and computes what it needs of the thread, where it begins.
   // CHECK-LABEL: gpu.func @partitions
   // CHECK: %[[THREAD:.*]] = nvvm.read.ptx.sreg.tid.x
-  // CHECK: %[[XOR:.*]] = arith.xori
-  // CHECK: %[[OFFSET:.*]] = arith.addi %[[XOR]]
   // CHECK: cf.cond_br
   // CHECK: %[[SHARED:.*]] = llvm.inline_asm has_side_effects "mov.u32 $0, attn_shared;", "=r"
   // CHECK: %[[OWN:.*]] = llvm.inttoptr %[[SHARED]]
   // CHECK: %[[BEHIND:.*]] = llvm.getelementptr %[[OWN]][512]
+  // CHECK: arith.andi %[[THREAD]]
+  // CHECK: %[[XOR:.*]] = arith.xori
+  // CHECK: %[[OFFSET:.*]] = arith.addi %[[XOR]]
   // CHECK: scf.for
   // CHECK: scf.for
   // CHECK: scf.yield

@@ -142,11 +142,21 @@ LogicalResult TmemSliceOp::verify() {
     return emitOpError("expected a view that starts at a column of 32 bits, a "
                        "multiple of ")
            << packed << " elements, got " << first;
-  bool isHalved = cast<TmemLayoutAttr>(source.getLayout()).getHalves();
-  if (isHalved && first % kHalvedColumns != 0)
+  if (!cast<TmemLayoutAttr>(source.getLayout()).getHalves())
+    return success();
+  // Few columns are as many of either half.
+  int64_t whole = std::min(source.getShape()[1], kHalvedColumns);
+  if (columns < whole) {
+    if (first % whole + columns / 2 > whole / 2)
+      return emitOpError("expected a view of a buffer in halves whose first "
+                         "half ends within ")
+             << whole / 2 << " columns, got " << columns / 2 << " from "
+             << first % whole << " on";
+  } else if (first % whole != 0) {
     return emitOpError("expected a view of a buffer in halves that starts at a "
                        "multiple of ")
-           << kHalvedColumns << " columns, got " << first;
+           << whole << " columns, got " << first;
+  }
   return success();
 }
 

@@ -179,11 +179,26 @@ LogicalResult KernelLowering::withEntry(Operation *entry,
   llvm::SaveAndRestore restoreEnd(entryEnd, entry);
   llvm::SaveAndRestore restoreLane(laneValue, Value());
   llvm::SaveAndRestore restoreWarp(warpValue, Value());
+  llvm::SaveAndRestore restoreShared(sharedBase);
+  llvm::SaveAndRestore restoreThread(threadIdValue);
+  llvm::SaveAndRestore restoreUniformWarp(uniformWarpValue);
   llvm::StringMap<Value> cache;
+  DenseMap<std::pair<Value, uint32_t>, Value> words;
   std::swap(cache, entryCache);
+  std::swap(words, descriptorWords);
   LogicalResult result = lower();
   std::swap(cache, entryCache);
+  std::swap(words, descriptorWords);
   return result;
+}
+
+LogicalResult
+KernelLowering::withPartitionEntry(ImplicitLocOpBuilder &b,
+                                   function_ref<LogicalResult()> lower) {
+  renewAddresses(b);
+  auto marker = arith::ConstantIntOp::create(b, 0, 1);
+  dead.push_back(marker);
+  return withEntry(marker, lower);
 }
 
 KernelLowering::Entry KernelLowering::getEntry() const {

@@ -241,6 +241,11 @@ public:
   /// instead of at the kernel's.
   LogicalResult withEntry(Operation *entry,
                           function_ref<LogicalResult()> lower);
+  /// Runs `lower`, which lowers a partition at `b`, with an entry of its own:
+  /// what several partitions need of the thread is computed in each. In front
+  /// of them it would take registers of those that have more behind it.
+  LogicalResult withPartitionEntry(ImplicitLocOpBuilder &b,
+                                   function_ref<LogicalResult()> lower);
   /// Computes what depends on the thread anew for all that follows `op`, the
   /// last loop of the kernel or, `inLoops`, of a tile. What only the results
   /// need would else take registers in the loops, whatever it costs to compute

@@ -185,9 +185,10 @@ LogicalResult PartitionLowering::lower(WarpSpecializeOp op) {
       ImplicitLocOpBuilder inner(loc, body->getTerminator());
       llvm::SaveAndRestore buffers(kernel.buffers);
       llvm::SaveAndRestore barriers(kernel.barriers);
-      if (renews)
-        kernel.renewAddresses(inner);
-      if (failed(partition.lowerRegion(op.getPartitions()[index], inner)))
+      auto lower = [&] {
+        return partition.lowerRegion(op.getPartitions()[index], inner);
+      };
+      if (failed(renews ? kernel.withPartitionEntry(inner, lower) : lower()))
         return failure();
     }
   }
