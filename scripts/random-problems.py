@@ -49,7 +49,7 @@ SCHEDULES = {
 NARROW = ["f8E4M3FN", "f8E5M2"]
 # Refusals of a plan name the op or the flags, and an epilogue that was asked for its store; what
 # other ops say came after it.
-REFUSED = re.compile(r"'attn.attention' op|'attn.combine' op cannot|^attn-compile: error: --"
+REFUSED = re.compile(r"'attn.attention' op|'attn.combine' op (cannot|expected)|^attn-compile: error: --"
                      r"|'attn.store_result' op expected .* for a \w+ result", re.M)
 
 # What a parameter without listed values may be set to: usual numbers, and wrong ones.
