@@ -275,7 +275,8 @@ class Sweep:
             line["why"] = (errors or ["no message"])[0][:300]
             return line, None
         launch = json.loads(record.read_text(encoding="utf-8"))
-        shared = launch.get("steps", [launch])[0]["shared_bytes"]
+        # Kernels in front of the plan's and behind it have less, or none.
+        shared = max(step["shared_bytes"] for step in launch.get("steps", [launch]))
         record.unlink()
         kernel, differs = self.assemble(done.stdout, cell) if self.ptxas else (None, "")
         line["kernel"] = kernel["kernel"] if kernel else ""

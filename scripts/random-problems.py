@@ -49,7 +49,7 @@ SCHEDULES = {
 NARROW = ["f8E4M3FN", "f8E5M2"]
 # Refusals of a plan name the op or the flags, and an epilogue that was asked for its store; what
 # other ops say came after it.
-REFUSED = re.compile(r"'attn.attention' op|'attn.combine' op cannot|^attn-compile: error: --"
+REFUSED = re.compile(r"'attn.attention' op|'attn.combine' op (cannot|expected)|^attn-compile: error: --"
                      r"|'attn.store_result' op expected .* for a \w+ result", re.M)
 
 # What a parameter without listed values may be set to: usual numbers, and wrong ones.
@@ -104,7 +104,7 @@ class Problem:
             self.draw_latent()
         if self.heads != self.kv_heads or self.chance(0.1):
             self.flags.append(f"--kv-heads={self.kv_heads}")
-        self.packed = not latent and self.chance(0.25)
+        self.packed, self.has_lengths = not latent and self.chance(0.25), False
         if self.packed:
             self.draw_packed()
         elif self.chance(0.4):
@@ -150,12 +150,18 @@ class Problem:
                 self.queries //= 2
         self.heads = self.kv_heads * group
         self.keys = draw.choice([self.queries, 64, 128, 256, *draw.sample(range(1, 500), 3)])
+        if self.queries < 20 and self.chance(0.2):
+            self.keys = draw.randrange(500, 700)  # so that a run has some blocks
         if not self.narrow and self.chip != "sm_80" and self.chance(0.12):
             self.flags.append(f"--kv-type={draw.choice(NARROW)}")
             if self.chance(0.5):
                 self.flags.append("--descales")
         if self.narrow and self.chance(0.6):
             self.flags.append("--descales")
+        if self.narrow and self.chance(0.1):
+            self.flags.append("--v-transposed")
+        elif (self.narrow or "--descales" in self.flags) and self.chance(0.1):
+            self.flags.append(f"--scale-group={draw.choice([16, 32, 64, 128])}")
         if self.chance(0.1):
             self.value_dim = draw.randrange(self.step, 257, self.step)
             self.flags.append(f"--dv={self.value_dim}")
@@ -174,6 +180,8 @@ class Problem:
 
     def draw_parts(self, total: int, parts: int) -> list[int]:
         lengths = [self.draw.randrange(2 * total // parts + 1) for _ in range(parts)]
+        if self.chance(0.15):
+            lengths[self.draw.randrange(parts)] = 0
         return lengths if any(lengths) else [1] * parts
 
     def draw_packed(self) -> None:
@@ -190,8 +198,11 @@ class Problem:
 
     def draw_lengths(self) -> None:
         lengths = [self.draw.randrange(self.keys + 1) for _ in range(self.batch)]
-        if not any(lengths):
+        if self.chance(0.15):
+            lengths[self.draw.randrange(self.batch)] = 0
+        if not any(lengths) and self.chance(0.7):
             lengths = [5] * self.batch
+        self.has_lengths = True
         self.flags.append("--kv-lengths=" + ",".join(map(str, lengths)))
         if self.chance(0.3):
             self.flags.append(f"--kv-len={max(self.keys, *lengths)}")
@@ -248,11 +259,24 @@ class Problem:
             self.flags.append("--no-split-keys")
         if self.chance(0.06):
             self.flags.append("--row-state")
+        if self.chance(0.08):
+            self.flags.append("--amax")
         if self.chance(0.05):
             rows, keys = draw.choice([32, 64, 128]), draw.choice([32, 64, 128])
             # Lists name whole blocks of keys; of a launch's own number the verified run says so.
             if self.keys % keys == 0:
                 self.flags += [f"--block-rows={rows}", f"--block-keys={keys}"]
+
+    def draw_dealt_runs(self) -> None:
+        """Runs that all sequences have together, of which each has up to four."""
+        draw, cuts = self.draw, re.compile(r"--(kv-splits|run-keys|no-split-keys)")
+        self.flags = [flag for flag in self.flags if not cuts.match(flag)]
+        runs = self.batch + draw.randrange(1, 3 * self.batch + 1)
+        schedules = ["decode", *(["ws_tmem"] * 2 if self.chip.startswith("sm_10") else [])]
+        if any(flag.startswith("--rope-dim") for flag in self.flags):
+            schedules = ["mla", *schedules[1:]]
+        self.flags += [f"--kv-splits={draw.choice([2, 3, 4])}", f"--set=dealt_runs={runs}",
+                       f"--schedule={draw.choice(schedules)}"]  # fmt: skip
 
     def draw_form(self) -> None:
         if self.chance(0.2):
@@ -263,7 +287,9 @@ class Problem:
             self.flags.append("--init-state")
         if self.chance(0.1):
             self.flags.append("--no-lse")
-        if self.parameters or self.chance(0.25):
+        if self.has_lengths and self.chance(0.15):
+            self.draw_dealt_runs()
+        elif self.parameters or self.chance(0.25):
             schedules = SCHEDULES.get(self.chip, ["split_q", "decode", "tiled_d"])
             schedule = self.draw.choice(schedules)
             self.flags.append(f"--schedule={schedule}")

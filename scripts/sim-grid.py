@@ -26,7 +26,7 @@ usage: scripts/sim-grid.py [options]
   --tmem           the grid of ws_tmem
   --tmem-wide      the grid of heads above 256 in ws_tmem
   --whole          all problems of ws_tmem
-  --pairs          forms of decode and prefill on these chips: a fixed set in which every pair
+  --pairs          forms of decode and prefill on these chips: a set in which every pair
                    of values of two axes occurs, with five seeds each, compiled with
                    --require-proof and run as the problems of --whole are
   --tiled          the grid of head dimensions to 1024 in tiled_d
@@ -34,7 +34,8 @@ usage: scripts/sim-grid.py [options]
   --pairwise       a fixed subset in which every pair of values of two axes
                    occurs (for continuous integration)
   --sample=N       N cases drawn with --seed, instead of all
-  --seed=N         what --sample and --whole draw from (default 0)
+  --seed=N         what --sample and --whole draw from (default 0), and which of the sets and
+                   inputs of --pairs
   --filter=REGEX   only cases whose name matches
   --chip=CHIP      target (default: one that the grid's schedule has; cases of --tiled
                    and --serving name theirs)
@@ -69,7 +70,7 @@ sys.path.insert(0, str(ROOT / "scripts"))  # where gpu_grid.py loads this file
 from grid_cases import AXES, LSE_TOLERANCE, MASKS, TOLERANCE, WIDE_AXES, Case  # noqa: E402
 from grid_state import GridState  # noqa: E402
 from served_cases import SERVED_AXES, ServedCase  # noqa: E402
-from tmem_pairs import PAIR_AXES, PAIR_SEEDS, PairCase  # noqa: E402
+from tmem_pairs import PAIR_SEEDS, PairCase, draw_axes  # noqa: E402
 from tmem_cases import (  # noqa: E402
     TMEM_AXES,
     TMEM_WIDE_AXES,
@@ -224,9 +225,10 @@ def make_cases(axes, case, options):
 def draw_cases(axes, case, options):
     """The cases of the grid that options name."""
     if options.pairs:
-        cases = make_pairwise(PAIR_AXES, PairCase)
+        cases = make_pairwise(draw_axes(options.seed), PairCase)
+        seeds = [seed + options.seed * len(PAIR_SEEDS) for seed in PAIR_SEEDS]
         # The first seed of all comes first, if time ends.
-        return choose_cases([each.with_seed(s) for s in PAIR_SEEDS for each in cases], options)
+        return choose_cases([each.with_seed(s) for s in seeds for each in cases], options)
     if not options.whole:
         return make_cases(axes, case, options)
     points = draw_whole(WHOLE_AXES, options.seed)

@@ -149,6 +149,19 @@ FEATURES = {
     "score-mod": "",
     "mask-mod": "",
 }
+#: The same on chips with tensor memory, what is there alone or has code of its own there.
+TMEM_FEATURES = {
+    "gathered": "--causal=bottom-right --kv-lengths=2048 --page-size=1",
+    "narrow": "--causal=bottom-right --kv-lengths=2048 --page-size=16 --kv-type=f8E4M3FN --descales",
+    "nvfp4": "--causal --out-type=f4E2M1FN --out-group=16",
+    "amax": "--causal --amax",
+    "results": "--causal --out-type=f8E4M3FN --out-scale=100 --amax",
+    "grouped-results": "--causal --out-type=f8E4M3FN --out-group=32",
+    "value-ctas": "--causal --schedule=ws_tmem --set=value_ctas=2",
+    "quad": "--schedule=ws_tmem --set=pair=true,tiles=2,own_blocks=false,cluster=4",
+    "clc": "--causal --schedule=ws_tmem --set=clc=true",
+}
+TMEM_FEATURE_PAIRS = ((64, 64), (96, 96), (128, 128), (192, 128), (256, 256), (320, 320), (512, 512))
 #: The same in pairs of CTAs, which no plan is that the planner takes by itself.
 PAIRED = {
     f"pair-{feature}": f"{FEATURES[feature]} --schedule=ws_tmem --set=pair=true".strip()
@@ -172,6 +185,19 @@ SERVED = {
     "scaled": "--kv-type=f8E4M3FN --scale-group=32 --kv-lengths=4096,100,17,0 --page-size=16",
     "dynamic": "--dynamic --kv-lengths=4096,100,17,0 --page-size=16",
 }
+#: The same of heads that share one head of keys, and of what they have on chips with tensor
+#: memory alone: runs that are dealt, results of 4 bits, keys of unlike places.
+SHARED = SERVED | {
+    "dealt": "--schedule=ws_tmem --kv-splits=8 --kv-lengths=4096,100,17,0 --page-size=16 "
+    "--set=dealt_runs=20",
+    "dealt-half": "--schedule=ws_tmem --kv-splits=8 --kv-lengths=4096,100,17,0 --page-size=1 "
+    "--selected --partials=f16 --set=dealt_runs=20",
+    "amax": "--amax --kv-lengths=4096,100,17,0 --page-size=16 --kv-splits=1",
+    "nvfp4": "--out-type=f4E2M1FN --out-group=16 --kv-lengths=4096,100,17,0 --kv-splits=1",
+    "narrow-states": "--kv-type=f8E4M3FN --descales --init-state --kv-lengths=4096,100,17,0",
+    "row-states": "--row-state --out-type=f32 --kv-splits=8 --kv-lengths=4096,100,17,0",
+}
+SHARED_DIMS = (64, 80, 96, 128, 192, 256, 320, 512)
 SERVED_DIMS = (64, 80, 96, 112, 128, 160, 192, 224, 240, 256, 320, 384, 448, 512)
 SERVED_PAIRS = ((192, 128), (128, 256), (256, 128), (512, 256))
 #: Latent attention, whose values are columns of the keys.
@@ -185,6 +211,7 @@ LATENT = {
     "states": "--init-state --kv-lengths=4096,100,17,0 --page-size=64",
     "narrow": "--kv-type=f8E4M3FN --scale-group=128 --kv-lengths=4096,100,17,0 --page-size=64",
     "results": "--out-type=f8E4M3FN --out-scale=100 --kv-splits=1 --kv-lengths=4096,100,17,0",
+    "dealt": "--kv-splits=8 --kv-lengths=4096,100,17,0 --page-size=64 --set=dealt_runs=20",
     "dynamic": "--dynamic --kv-lengths=4096,100,17,0 --page-size=64",
 }
 #: Columns of keys, all but 64 of which are those of values.
@@ -218,7 +245,8 @@ class FeatureCell:
     """A problem with one feature, or a few, on a chip."""
 
     chip: str
-    #: "many" queries, "served" batches, or "latent" ones of so many heads.
+    #: "many" queries, "served" batches, "shared" ones of heads on one head of keys, or "latent"
+    #: ones of so many heads.
     kind: str
     dtype: str
     key_dim: int
@@ -253,10 +281,15 @@ class FeatureCell:
             shape = f"--q=4x{self.heads}x1x{self.key_dim}x{self.dtype}"
             return [chip, shape, "--rope-dim=64", "--kv-len=4096", *LATENT[self.feature].split()]
         dims = [f"--dv={self.value_dim}", chip]
+        if self.kind == "shared":
+            shape = f"--q=4x{self.heads}x1x{self.key_dim}x{self.dtype}"
+            more = SHARED[self.feature].split()
+            return [shape, "--kv-heads=1", "--kv-len=4096", *dims, *more]
         if self.kind == "served":
             shape = f"--q=4x32x1x{self.key_dim}x{self.dtype}"
             return [shape, "--kv-heads=8", "--kv-len=4096", *dims, *SERVED[self.feature].split()]
-        return [f"--q=1x8x2048x{self.key_dim}x{self.dtype}", *dims, *(FEATURES | PAIRED)[self.feature].split()]
+        more = (FEATURES | PAIRED | TMEM_FEATURES)[self.feature].split()
+        return [f"--q=1x8x2048x{self.key_dim}x{self.dtype}", *dims, *more]
 
     def rank(self) -> tuple:
         """An order that is no order, so that a part of it tells of all."""
@@ -283,6 +316,18 @@ def make_feature_cells() -> list[FeatureCell]:
         for d, dv in PAIRED_DIMS
         for feature in PAIRED
     ]
+    cells += [
+        FeatureCell(chip, "many", "bf16", d, dv, feature)
+        for chip in TMEM_CHIPS
+        for d, dv in TMEM_FEATURE_PAIRS
+        for feature in TMEM_FEATURES
+    ]
+    cells += [
+        FeatureCell(chip, "shared", "bf16", d, d, feature, heads=64)
+        for chip in TMEM_CHIPS
+        for d in SHARED_DIMS
+        for feature in SHARED
+    ]
     served = ("sm_90a", "sm_80", "sm_86", "sm_89", "sm_120")
     cells += [
         FeatureCell(chip, "served", "bf16", d, dv, feature)
@@ -292,7 +337,7 @@ def make_feature_cells() -> list[FeatureCell]:
     ]
     cells += [
         FeatureCell(chip, "latent", "bf16", d, d - 64, feature, heads)
-        for chip in served
+        for chip in (*served, *TMEM_CHIPS)
         for d in LATENT_DIMS
         for heads in (16, 64, 128)
         for feature in LATENT

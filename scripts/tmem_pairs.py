@@ -1,6 +1,7 @@
 """Forms of decode and prefill on chips with tensor memory, as cases of `sim-grid.py --pairs`:
 each pair of values of two axes occurs, and each case is run with five seeds."""
 
+import random
 import re
 
 from grid_cases import LSE_TOLERANCE, TOLERANCE, Case
@@ -32,7 +33,9 @@ RESULTS = {
     "nvfp4-tiles": lambda group: ["--out-type=f4E2M1FN", "--out-group=16", "--out-scale-tiles"],
 }  # fmt: skip
 #: Keys of each sequence.
-LENGTHS = {"one": (600,), "mixed": (520, 0, 1), "none": (0, 0)}
+LENGTHS = {"one": (600,), "mixed": (520, 0, 1), "short": (130, 200), "none": (0, 0)}
+#: What a kernel takes or gives besides.
+EXTRAS = {"nothing": [], "amax": ["--amax"], "init": ["--init-state"]}
 PAIR_AXES = {
     "schedule": ("ws_tmem", "planned"),
     # (D, Dv); of 576 columns 64 are rotated ones of latent heads.
@@ -41,15 +44,29 @@ PAIR_AXES = {
     # At least so many rows share keys: queries times heads of a group.
     "rows": (1, 32, 33, 64, 65, 128, 129, 300),
     "group": (1, 3, 8, 16, 128),
-    "runs": (1, 2, 3, 8),
-    "page": (0, 1, 16, 64),
+    # In dealt runs all sequences together have more than a run each.
+    "runs": (1, 2, 3, 8, "dealt"),
+    "page": (0, 1, 16, 48, 64),
     "mask": tuple(MASKS),
     "sinks": (False, True),
     "result": tuple(RESULTS),
     "lengths": tuple(LENGTHS),
+    "extra": tuple(EXTRAS),
     "chip": CHIPS,
 }
 PAIR_SEEDS = (1, 2, 3, 4, 5)
+
+
+def draw_axes(seed):
+    """The axes, whose values stand in another order for each seed but 0, so that other points
+    cover their pairs."""
+    draw = random.Random(seed)
+    return {
+        axis: tuple(draw.sample(values, len(values))) if seed else values
+        for axis, values in PAIR_AXES.items()
+    }
+
+
 #: What a schedule that does not take a problem says, which names those that do or what is
 #: expected.
 REFUSED = re.compile(r"has no legal plan on|'attn.attention' op expected")
@@ -116,7 +133,11 @@ class PairCase(Case):
             command += [f"--kv-type={self.key_type}", "--descales"]
         elif self.query_type not in TOLERANCE:
             command.append("--descales")
-        command.append(f"--kv-splits={self.runs}" if self.runs > 1 else "--no-split-keys")
+        if self.runs == "dealt" and self.schedule != "planned":
+            command += ["--kv-splits=4", f"--set=dealt_runs={3 * len(lengths) + 1}"]
+        elif self.runs != "dealt":
+            command.append(f"--kv-splits={self.runs}" if self.runs > 1 else "--no-split-keys")
+        command += EXTRAS[self.extra]
         if self.sinks:
             command.append("--sinks")
         if self.schedule != "planned":

@@ -399,6 +399,19 @@ static llvm::Error checkOutGroup(const Problem &problem) {
   return llvm::Error::success();
 }
 
+/// Rows that are not divided, which are f32 and stand beside maxima and sums.
+static llvm::Error checkRowState(const Problem &problem) {
+  if (!problem.rowState)
+    return llvm::Error::success();
+  if (problem.outType != "f32")
+    return makeError("row-state", "expected --out-type=f32 beside it, got '" +
+                                      problem.outType + "'");
+  if (!problem.lse)
+    return makeError("row-state", "expected --lse beside it, for the maxima "
+                                  "and sums of rows");
+  return llvm::Error::success();
+}
+
 llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
   Problem problem;
   if (!flags.q)
@@ -489,6 +502,8 @@ llvm::Expected<Problem> attn::parseProblem(const ProblemFlags &flags) {
   if (llvm::Error error = parseRuns(flags, problem))
     return error;
   if (llvm::Error error = checkOutGroup(problem))
+    return error;
+  if (llvm::Error error = checkRowState(problem))
     return error;
   if (llvm::Error error = checkElements(problem))
     return error;

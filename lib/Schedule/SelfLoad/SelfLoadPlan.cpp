@@ -43,7 +43,7 @@ ResourceSum attn::getSharedBytes(const ProblemFacts &facts,
   // Two mbarriers of 8 bytes for each slot.
   sum.add("barriers", 16, 1 + plan.getKStages() + plan.getVStages());
   if (hasResultMemory(facts, plan))
-    sum.add("o", getResultBytes(facts, kSelfLoadRows));
+    sum.add("o", getResultBytes(facts, kSelfLoadRows, facts.valueDim));
   return sum;
 }
 

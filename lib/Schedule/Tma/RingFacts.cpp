@@ -3,6 +3,7 @@
 #include "RingFacts.h"
 #include "../Copied/GridTiles.h"
 #include "../Core/CommonChecks.h"
+#include "attn/Layout/SharedLayout.h"
 #include "attn/Planner/Facts/Factor.h"
 #include "attn/Planner/Facts/RowPitch.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -43,14 +44,23 @@ int64_t attn::getBoxRows(const ProblemFacts &facts, int64_t rows) {
   return facts.isPaged() ? std::gcd(rows, facts.pageSize) : rows;
 }
 
-int64_t attn::getResultBytes(const ProblemFacts &facts, int64_t rows) {
-  return rows * facts.valueDim * facts.outType.getIntOrFloatBitWidth() / 8;
+int64_t attn::getResultBytes(const ProblemFacts &facts, int64_t rows,
+                             int64_t columns) {
+  unsigned bits = facts.outType.getIntOrFloatBitWidth();
+  // Rows that no span holds whole are padded, and buffers begin with a chunk.
+  constexpr int64_t kChunkBytes = 16;
+  llvm::Expected<SharedLayout> layout =
+      SharedLayout::choose(rows, columns, bits);
+  if (layout)
+    return llvm::alignTo(layout->sizeBytes(), kChunkBytes);
+  llvm::consumeError(layout.takeError());
+  return rows * columns * bits / 8;
 }
 
 bool attn::fitQuerySlot(const ProblemFacts &facts, int64_t rows) {
   unsigned bits = facts.elementType.getIntOrFloatBitWidth(),
            outBits = facts.outType.getIntOrFloatBitWidth();
-  return getResultBytes(facts, rows) <=
+  return getResultBytes(facts, rows, facts.valueDim) <=
              rows * getKeyColumns(facts) * bits / 8 &&
          SharedLayout::chooseSpan(facts.valueDim, outBits) <=
              SharedLayout::chooseSpan(getKeyColumns(facts), bits);

@@ -47,8 +47,10 @@ int64_t countQueryRows(const ProblemFacts &facts, bool packHeads);
 /// always in one page.
 int64_t getBoxRows(const ProblemFacts &facts, int64_t rows);
 
-/// Bytes of shared memory that `rows` rows of results take on their way.
-int64_t getResultBytes(const ProblemFacts &facts, int64_t rows);
+/// Bytes of shared memory that `rows` rows of results, with so many columns
+/// each, take on their way.
+int64_t getResultBytes(const ProblemFacts &facts, int64_t rows,
+                       int64_t columns);
 /// True if the slot of as many rows of queries can hold them.
 bool fitQuerySlot(const ProblemFacts &facts, int64_t rows);
 

@@ -2,6 +2,7 @@
 
 #include "WsTmemMemory.h"
 #include "../Tma/RingFacts.h"
+#include "attn/Layout/SharedLayout.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -9,6 +10,28 @@ using namespace mlir::attn;
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
+
+/// Gives `v` the memory of `k` as slots of another shape, which have as many
+/// bytes.
+static void shareSlots(const TileWalk &walk, Ring &k, Ring &v,
+                       ArrayRef<int64_t> shape) {
+  Type type = k.slotType.getElementType();
+  auto getSpan = [&](int64_t columns) {
+    return SharedLayout::chooseSpan(columns, type.getIntOrFloatBitWidth());
+  };
+  BufferType slots = walk.tile.bufferType(shape, type);
+  ImplicitLocOpBuilder &b = walk.context.b;
+  v.slotType = walk.tile.bufferType(shape.drop_front(), type);
+  if (getSpan(shape.back()) <= getSpan(k.slotType.getShape()[1])) {
+    v.buffer = ReinterpretOp::create(b, slots, k.buffer);
+    return;
+  }
+  // Memory begins where the larger swizzle of the two may.
+  auto alloc = k.buffer.getDefiningOp<AllocOp>();
+  v.buffer = walk.tile.alloc(*alloc.getName(), slots);
+  k.buffer = ReinterpretOp::create(b, alloc.getType(), v.buffer);
+  alloc.erase();
+}
 
 static void makeRings(const TileWalk &walk, WsTmemPlanAttr plan,
                       WsTmemMemory &memory) {
@@ -63,20 +86,14 @@ static void makeRings(const TileWalk &walk, WsTmemPlanAttr plan,
                         getOwnValueColumns(facts, plan), memory.rawV);
     return;
   }
-  auto share = [&](const Ring &k) {
+  auto share = [&](Ring &k) {
     Ring v = k;
     v.name = values;
     v.view = TensorMapView::Whole;
-    if (hasWideHeads(facts, plan) || plan.getPair()) {
-      // As many bytes in slots of another shape.
-      int64_t keys = getPartKeys(facts, plan),
-              valueColumns = getOwnValueColumns(facts, plan);
-      Type type = k.slotType.getElementType();
-      v.slotType = walk.tile.bufferType({keys, valueColumns}, type);
-      v.buffer = ReinterpretOp::create(
-          walk.context.b,
-          walk.tile.bufferType({stages, keys, valueColumns}, type), k.buffer);
-    }
+    if (hasWideHeads(facts, plan) || plan.getPair())
+      shareSlots(
+          walk, k, v,
+          {stages, getPartKeys(facts, plan), getOwnValueColumns(facts, plan)});
     if (k.map)
       addMap(walk, v);
     return v;

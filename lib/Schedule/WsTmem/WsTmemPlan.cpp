@@ -266,8 +266,15 @@ static ResourceSum getRingBytes(const ProblemFacts &facts,
 
 /// Bytes of memory of their own for the results of a tile.
 static int64_t getStagedBytes(const ProblemFacts &facts, WsTmemPlanAttr plan) {
-  return getResultBytes(facts, kTmemRows) * getStagedColumns(facts, plan) /
-         facts.valueDim;
+  int64_t columns = getStagedColumns(facts, plan);
+  return columns == 0 ? 0 : getResultBytes(facts, kTmemRows, columns);
+}
+
+/// Bytes that lie between those of two tiles.
+static int64_t getStagedGaps(const ProblemFacts &facts, WsTmemPlanAttr plan) {
+  constexpr int64_t alignment = 128;
+  int64_t bytes = getStagedBytes(facts, plan);
+  return (plan.getTiles() - 1) * (llvm::alignTo(bytes, alignment) - bytes);
 }
 
 ResultBuffer attn::getTmemResultBuffer(const ProblemFacts &facts,
@@ -276,7 +283,8 @@ ResultBuffer attn::getTmemResultBuffer(const ProblemFacts &facts,
   int64_t bytes = getStagedBytes(facts, plan);
   if (bytes == 0)
     return ResultBuffer::None;
-  bool fits = getRingBytes(facts, plan).getTotal() + plan.getTiles() * bytes <=
+  bool fits = getRingBytes(facts, plan).getTotal() + plan.getTiles() * bytes +
+                  getStagedGaps(facts, plan) <=
               target.sharedBytesPerCTA;
   // What TMA reads is free later than the threads know that they have stored.
   bool mayShare = plan.getEpilogue() == EpilogueKind::Tma &&
@@ -288,8 +296,10 @@ ResourceSum attn::getTmemSharedBytes(const ProblemFacts &facts,
                                      WsTmemPlanAttr plan,
                                      const TargetRow &target) {
   ResourceSum sum = getRingBytes(facts, plan);
-  if (getTmemResultBuffer(facts, plan, target) == ResultBuffer::Own)
+  if (getTmemResultBuffer(facts, plan, target) == ResultBuffer::Own) {
     sum.add("o", getStagedBytes(facts, plan), plan.getTiles());
+    sum.add("gaps", getStagedGaps(facts, plan));
+  }
   return sum;
 }
 

@@ -22,16 +22,17 @@ void attn::widenKeys(WsTmemKernel &shared) {
   // Widens a slot: the columns of boxes with the first `columns`, all if 0.
   auto widen = [&](const Ring &from, Pipe &loaded, const Ring &to, Pipe &made,
                    int64_t columns) {
-    auto getRows = [&](const Ring &ring, Slot slot) {
-      Value rows = ring.at(slot);
-      return columns == 0 ? rows : narrowSlot(shared.walk, rows, columns);
-    };
     Slot filled = loaded.acquire();
-    Value rows = loadNarrowRows(b, getRows(from, filled));
+    Value source = from.at(filled);
+    if (columns != 0)
+      source = narrowSlot(shared.walk, source, columns);
+    Value rows = loadNarrowRows(b, source);
     // Rows in registers need not wait.
     Slot free = made.acquire();
-    LocalStoreOp::create(b, emitWidened(b, rows, facts.elementType),
-                         getRows(to, free));
+    // A box has more columns of 8 bits than of 16.
+    Value dest = narrowSlot(shared.walk, to.at(free),
+                            cast<BufferType>(source.getType()).getShape()[1]);
+    LocalStoreOp::create(b, emitWidened(b, rows, facts.elementType), dest);
     // One fence for both: it takes longer than the slot waits.
     filled.release(), free.release();
     loaded.advance(), made.advance();

@@ -90,7 +90,7 @@ ResultBuffer attn::getResultBuffer(const ProblemFacts &facts,
       !canStoreByTma(facts) || !hasWholeQueries ||
       (isOneBox && facts.valueDim > 256))
     return ResultBuffer::None;
-  int64_t bytes = getResultBytes(facts, plan.getBlockM());
+  int64_t bytes = getResultBytes(facts, plan.getBlockM(), facts.valueDim);
   if (getRingBytes(facts, plan).getTotal() + bytes <= target.sharedBytesPerCTA)
     return ResultBuffer::Own;
   return fitQuerySlot(facts, plan.getBlockM()) ? ResultBuffer::Queries
@@ -104,7 +104,7 @@ ResourceSum attn::getSharedBytes(const ProblemFacts &facts,
   // Staged results have memory of their own as well: no ring is ever dead.
   if (getResultBuffer(facts, plan, target) == ResultBuffer::Own ||
       plan.getEpilogue() == EpilogueKind::Staged)
-    sum.add("o", getResultBytes(facts, plan.getBlockM()));
+    sum.add("o", getResultBytes(facts, plan.getBlockM(), facts.valueDim));
   return sum;
 }
 
