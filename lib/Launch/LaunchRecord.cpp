@@ -58,7 +58,7 @@ int64_t LaunchRecord::getLeastVersion() const {
   if (steps.size() != 1)
     return 2;
   const LaunchStep &step = steps.front();
-  bool isNew = step.cooperative || step.programmatic || step.tiles ||
+  bool isNew = step.cooperative || step.programmatic ||
                llvm::any_of(step.grid, usesDevice) ||
                llvm::any_of(step.args,
                             [](const LaunchArg &arg) {

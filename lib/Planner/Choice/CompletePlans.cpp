@@ -1,7 +1,6 @@
 //===- CompletePlans.cpp - Parameters that follow from others -------------===//
 
 #include "CompletePlans.h"
-#include "attn/Planner/Choice/PlanCandidates.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -108,10 +107,12 @@ attn::completePlans(const ProblemFacts &facts, const TargetRow &target,
                     const Schedule &schedule, ArrayRef<PlanAttrInterface> base,
                     ArrayRef<PlanParameter> parameters) {
   MLIRContext *context = AttentionOp(facts.op).getContext();
-  if (!llvm::all_of(parameters, [&](PlanParameter each) {
-        return hasParameter(schedule, context, each.name);
-      }))
-    return {};
+  auto known = schedule.getDefaultPlan(context).listParameters();
+  for (PlanParameter parameter : parameters)
+    if (llvm::none_of(known, [&](const PlanParameterInfo &each) {
+          return each.name == parameter.name;
+        }))
+      return {};
   ScopedDiagnosticHandler silence(context,
                                   [](Diagnostic &) { return success(); });
   Completer completer(facts, target, schedule, parameters);

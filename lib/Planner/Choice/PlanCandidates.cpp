@@ -327,10 +327,9 @@ void attn::completeCandidates(const ProblemFacts &facts,
                               llvm::ArrayRef<PlanParameter> parameters,
                               PlanCandidates &candidates) {
   for (const Schedule *schedule : llvm::make_first_range(candidates.unfit))
-    for (PlanAttrInterface plan :
-         completePlans(facts, target, *schedule,
-                       getPlanModel(*schedule).getCandidates(facts, target),
-                       parameters))
+    for (PlanAttrInterface plan : completePlans(
+             facts, target, *schedule,
+             getPlanModel(*schedule).getCandidates(facts, target), parameters))
       candidates.plans.push_back(makeCandidate(facts, target, *schedule, plan));
   sortPlans(candidates);
 }

@@ -89,14 +89,16 @@ def _has_repeats(view: TensorView) -> bool:
 def _join_heads(views: dict[str, TensorView]) -> None:
     """Makes one head of those of k and v that are one in memory, as in expanded tensors: query
     heads may share it."""
-    if all(views[name].shape[1] > 1 and views[name].strides[1] == 0 for name in ("k", "v")):
-        for name in ("k", "v"):
-            batch, _, keys, dim = views[name].shape
-            step, _, row, inner = views[name].strides
-            # No head is behind the first, but a tensor map takes no stride of 0.
-            views[name] = views[name]._replace(
-                shape=(batch, 1, keys, dim), strides=(step, max(keys, 1) * row, row, inner)
-            )
+    both = [views[name] for name in ("k", "v")]
+    if any(0 in each.shape or each.shape[1] == 1 or each.strides[1] != 0 for each in both):
+        return
+    for name in ("k", "v"):
+        batch, _, keys, dim = views[name].shape
+        step, _, row, inner = views[name].strides
+        # No head is behind the first, but a tensor map takes no stride of 0.
+        views[name] = views[name]._replace(
+            shape=(batch, 1, keys, dim), strides=(step, keys * row, row, inner)
+        )
 
 
 def _get_layout(views: Sequence[TensorView]) -> str:
