@@ -98,6 +98,19 @@ static void layOutParameters(const LaunchStep &step, ResolvedStep &resolved) {
   resolved.parameterBytes = offset;
 }
 
+/// Fails where the CTAs of a step would deal more tiles than they can number.
+static llvm::Error checkTiles(const LaunchStep &step, SizeExpr::Lookup lookup) {
+  if (!step.tiles)
+    return llvm::Error::success();
+  Expected<int64_t> tiles = step.tiles->evaluate(lookup);
+  if (!tiles)
+    return createStringError("tiles: " + llvm::toString(tiles.takeError()));
+  if (*tiles <= kMostTiles)
+    return llvm::Error::success();
+  return createStringError("tiles: expected at most " + Twine(kMostTiles) +
+                           ", got " + Twine(*tiles));
+}
+
 /// Where a step is in messages: nothing for the only one.
 static std::string getStepPrefix(const LaunchRecord &record, unsigned step) {
   return record.steps.size() == 1 ? std::string()
@@ -124,6 +137,8 @@ static Expected<ResolvedStep> resolveStep(const LaunchStep &step,
           Twine(step.cluster[axis]) + ", got " + Twine(*extent));
     resolved.grid[axis] = *extent;
   }
+  if (llvm::Error error = checkTiles(step, lookup))
+    return std::move(error);
   for (auto [index, arg] : llvm::enumerate(step.args)) {
     resolved.values.push_back(0);
     if (arg.kind != ArgKind::Expression)

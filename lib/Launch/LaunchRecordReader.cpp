@@ -202,6 +202,9 @@ void RecordReader::readStep(ObjectReader &reader) {
     step.cooperative = takeFlag(reader, "cooperative");
     step.programmatic = takeFlag(reader, "programmatic");
   }
+  if (reader.has("tiles"))
+    if (const json::Value *tiles = reader.take("tiles"))
+      step.tiles = toExtent(reader, *tiles, reader.at("tiles"));
   if (reader.has("proof"))
     if (const json::Value *proof = reader.take("proof"))
       step.proof = readProof(*proof, reader.at("proof"));

@@ -84,6 +84,8 @@ static void writeStep(const LaunchRecord &record, const LaunchStep &step,
   object["grid"] = std::move(grid);
   object["block"] = json::Array(step.block);
   object["cluster"] = json::Array(step.cluster);
+  if (step.tiles)
+    object["tiles"] = step.tiles->getText().str();
   object["shared_bytes"] = step.sharedBytes;
   object["args"] = std::move(args);
   if (step.cooperative)

@@ -28,6 +28,9 @@ _ROW_ALIGNMENT = 16
 _ROW_TENSORS = ("q", "k", "v", "o", "partial_o")
 #: Most CTAs in x, y, z.
 _GRID_LIMITS = (2**31 - 1, 65535, 65535)
+#: Most tiles that CTAs deal among themselves: their numbers have 32 bits, and go
+#: on by one for each CTA behind the last.
+_MOST_TILES = 2**31 - 2**16
 #: What a kernel does with a tensor: `update` reads and writes it.
 _ACCESS = ("read", "write", "update")
 #: struct's format of each scalar type; bf16 and fp8 are not scalars of kernels.
@@ -216,6 +219,10 @@ class Step:
             raise RecordError("launch record: expected block and cluster of at least 1")
         grid = _get_extents(record, "grid", (int, str), path)
         self.grid = [SizeExpr(str(extent)) for extent in grid]
+        #: Tiles that the CTAs deal among themselves, where a launch may have too many.
+        self.tiles: SizeExpr | None = None
+        if "tiles" in record:
+            self.tiles = SizeExpr(str(record["tiles"]))
         self.cooperative = _get_flag(record, "cooperative", path)
         self.programmatic = _get_flag(record, "programmatic", path)
         self.args = [
@@ -518,6 +525,11 @@ class Binder:
                     f"{step.cluster[axis]} from 0 to {_GRID_LIMITS[axis]}, got {extent}"
                 )
             grid.append(extent)
+        tiles = step.tiles.evaluate(lookup) if step.tiles else 0
+        if tiles > _MOST_TILES:
+            raise ArgumentError(
+                f"kernel {step.kernel}: tiles: expected at most {_MOST_TILES}, got {tiles}"
+            )
         values = {index: each.evaluate(lookup) for index, each in step.expressions.items()}
         parameters = self._fill(step, views, scalars, values)
         filled = self.written - self.updated

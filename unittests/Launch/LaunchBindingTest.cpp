@@ -318,6 +318,14 @@ TEST_F(LaunchBinding, ChecksTheGrid) {
   record.steps[0].grid[2] = cantFail(SizeExpr::parse("1 / (q.dim0 - 3)"));
   EXPECT_THAT(resolveFailure(), HasSubstr("grid[2]: division by zero"));
   SetUp();
+  record.steps[0].tiles = cantFail(SizeExpr::parse("q.dim0 * 715806037"));
+  EXPECT_EQ(resolveFailure(), "no error");
+  record.steps[0].tiles = cantFail(SizeExpr::parse("q.dim0 * 715806038"));
+  EXPECT_EQ(resolveFailure(),
+            "tiles: expected at most 2147418112, got 2147418114");
+  record.steps[0].tiles = cantFail(SizeExpr::parse("1 / (q.dim0 - 3)"));
+  EXPECT_THAT(resolveFailure(), HasSubstr("tiles: division by zero"));
+  SetUp();
   record.workspaces[0].bytes = cantFail(SizeExpr::parse("0 - q.dim0"));
   EXPECT_EQ(resolveFailure(),
             "workspace[0].bytes: expected at least 0, got -3");

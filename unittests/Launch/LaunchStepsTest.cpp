@@ -102,6 +102,9 @@ TEST(LaunchSteps, OneStepIsVersion1UnlessItIsNew) {
     return version() == 2;
   };
   EXPECT_TRUE(becomesNew([&] { record.steps[0].cooperative = true; }));
+  EXPECT_FALSE(becomesNew([&] { record.steps[0].tiles = SizeExpr(7); }));
+  EXPECT_EQ(toJSON(parseSteps(llvm::formatv("{0}", toJSON(record)).str())),
+            toJSON(record));
   EXPECT_TRUE(becomesNew([&] { record.workspaces[0].name = "x"; }));
   EXPECT_TRUE(becomesNew([&] { record.workspaces[0].persistent = true; }));
   EXPECT_TRUE(becomesNew(

@@ -35,6 +35,12 @@ namespace mlir::attn {
 /// Stands for a size or stride that only the launch decides.
 inline constexpr int64_t kDynamicSize = -1;
 
+/// Most tiles that the CTAs of a launch deal among themselves: their numbers
+/// have 32 bits, and whoever finds that none is left counts on by one for each
+/// CTA that there is at once, which no device has more of than are left out
+/// here.
+inline constexpr int64_t kMostTiles = (int64_t(1) << 31) - (1 << 16);
+
 /// How the kernel uses a tensor. `Update` is one that has contents before the
 /// launch and others after it.
 enum class TensorAccess { Read, Write, Update };
@@ -187,6 +193,9 @@ struct LaunchStep {
   std::array<SizeExpr, 3> grid;
   std::array<int64_t, 3> block = {1, 1, 1};
   std::array<int64_t, 3> cluster = {1, 1, 1};
+  /// Tiles that the CTAs deal among themselves, at most kMostTiles; absent
+  /// where they do not, or where no launch can have more.
+  std::optional<SizeExpr> tiles;
   /// Dynamic shared memory of a CTA in bytes.
   int64_t sharedBytes = 0;
   std::vector<LaunchArg> args;

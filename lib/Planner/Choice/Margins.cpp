@@ -16,8 +16,8 @@ static constexpr int64_t kMarginsVersion = 1;
 
 /// The fields of a problem that rows may name.
 static constexpr llvm::StringLiteral kFields[] = {
-    "head_dim", "value_dim",  "queries", "group_rows",
-    "served",   "reads_dram", "runs"};
+    "head_dim", "value_dim", "queries",    "group_rows",
+    "narrow",   "served",    "reads_dram", "runs"};
 
 //===----------------------------------------------------------------------===//
 // Reading
@@ -108,6 +108,8 @@ static int64_t getField(StringRef field, const ProblemFacts &facts,
     return facts.headDim;
   if (field == "value_dim")
     return facts.valueDim;
+  if (field == "narrow")
+    return facts.isNarrow();
   if (field == "served")
     return facts.isServed();
   if (field == "runs")

@@ -3,6 +3,7 @@
 #include "attn/Planner/Choice/PlanCandidates.h"
 #include "../../Schedule/Core/OptionError.h"
 #include "../../Schedule/Core/WidthError.h"
+#include "CompletePlans.h"
 #include "Margins.h"
 #include "attn/Planner/Facts/Factor.h"
 #include "attn/Planner/Models/PlanModels.h"
@@ -283,6 +284,20 @@ static std::string explainDimensions(const ProblemFacts &facts) {
   return text;
 }
 
+/// Puts the plan that is expected to be fastest first.
+static void sortPlans(PlanCandidates &result) {
+  auto key = [](const PlanCandidate &candidate) {
+    int64_t registers =
+        candidate.spills ? candidate.estimate.registers.getTotal() : 0;
+    const PlanEstimate &e = candidate.estimate;
+    return std::tuple(registers, e.margin * e.microseconds);
+  };
+  llvm::stable_sort(result.plans,
+                    [&](const PlanCandidate &a, const PlanCandidate &b) {
+                      return key(a) < key(b);
+                    });
+}
+
 PlanCandidates
 attn::collectCandidates(const ProblemFacts &facts, const TargetRow &target,
                         llvm::ArrayRef<const Schedule *> schedules,
@@ -303,15 +318,18 @@ attn::collectCandidates(const ProblemFacts &facts, const TargetRow &target,
       llvm::none_of(result.reasons,
                     [](const PlanReason &each) { return each.isOfPlans; }))
     result.reasons = {PlanReason{dimensions}};
-  auto key = [](const PlanCandidate &candidate) {
-    int64_t registers =
-        candidate.spills ? candidate.estimate.registers.getTotal() : 0;
-    const PlanEstimate &e = candidate.estimate;
-    return std::tuple(registers, e.margin * e.microseconds);
-  };
-  llvm::stable_sort(result.plans,
-                    [&](const PlanCandidate &a, const PlanCandidate &b) {
-                      return key(a) < key(b);
-                    });
+  sortPlans(result);
   return result;
+}
+
+void attn::completeCandidates(const ProblemFacts &facts,
+                              const TargetRow &target,
+                              llvm::ArrayRef<PlanParameter> parameters,
+                              PlanCandidates &candidates) {
+  for (const Schedule *schedule : llvm::make_first_range(candidates.unfit))
+    for (PlanAttrInterface plan : completePlans(
+             facts, target, *schedule,
+             getPlanModel(*schedule).getCandidates(facts, target), parameters))
+      candidates.plans.push_back(makeCandidate(facts, target, *schedule, plan));
+  sortPlans(candidates);
 }

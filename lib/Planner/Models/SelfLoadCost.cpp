@@ -1,8 +1,8 @@
 //===- SelfLoadCost.cpp - What a plan of self_load is expected to take ----===//
 //
-// Time of the problem = waves * (tileClocks + blocks * blockClocks) * CTAs of
-// an SM. A CTA's products, softmax and waits follow each other, and hide behind
-// those of the other CTAs of its SM.
+// Time of the problem = start + share * waves * (tileClocks + blocks *
+// blockClocks) * CTAs of an SM. A CTA's products, softmax and waits follow each
+// other, and hide behind those of the other CTAs of its SM.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,6 +22,11 @@ using namespace mlir::attn;
 
 /// Clocks of a tile that the CTA itself hides nothing of.
 static constexpr Factor kTileClocks{"self_load.tile_clocks"};
+/// Clocks of a launch beside its tiles: nothing is multiplied before the first
+/// loads have come, and while the last results leave.
+static constexpr Factor kStartClocks{"self_load.start_clocks"};
+/// Time of tiles and blocks, in times of what their resources say.
+static constexpr Factor kResourceShare{"self_load.resource_share"};
 /// Clocks of a block that do not depend on its size: barriers, waits and
 /// the loads of the next one.
 static constexpr Factor kBlockClocks{"self_load.block_clocks"};
@@ -89,7 +94,7 @@ PlanEstimate SelfLoadModel::estimate(const ProblemFacts &facts,
       rounds = estimate.waves * *imbalance;
   }
   estimate.microseconds =
-      rounds * ctas *
+      kResourceShare * rounds * ctas *
       (estimate.tileClocks + estimate.blocks * estimate.blockClocks) /
       target.clockMHz;
   if (isBoundByKeys(facts)) {
@@ -98,5 +103,6 @@ PlanEstimate SelfLoadModel::estimate(const ProblemFacts &facts,
                              plan.getVStages() * getValueColumns(facts));
     addDramTime(estimate, facts, plan.getBlockN(), inFlight, target);
   }
+  estimate.microseconds += kStartClocks / target.clockMHz;
   return estimate;
 }

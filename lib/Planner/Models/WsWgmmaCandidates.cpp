@@ -173,6 +173,19 @@ static int64_t chooseHeads(const ProblemFacts &facts, const TargetRow &target,
                           target.getClusteredSMs(cluster) / cluster, dealt);
 }
 
+/// Returns true if no CTA or cluster can have a second tile, whatever lengths
+/// the launch has: a counter then deals nothing.
+static bool hasOneTileEach(const ProblemFacts &facts, const TargetRow &target,
+                           int64_t blockM, int64_t cluster) {
+  if (llvm::any_of(ArrayRef({facts.batch, facts.heads, facts.queries}),
+                   ShapedType::isDynamic))
+    return false;
+  double tiles = double(llvm::divideCeil(facts.queries, blockM * cluster)) *
+                 double(facts.heads) * double(facts.batch) *
+                 double(countRuns(facts));
+  return tiles <= double(target.getClusteredSMs(cluster)) / double(cluster);
+}
+
 /// Adds the plans that are worth comparing, of tiles that begin where documents
 /// do if `cuts`, of rows of several heads if `packs`.
 static void addCandidates(const ProblemFacts &facts, const TargetRow &target,
@@ -232,7 +245,8 @@ static void addCandidates(const ProblemFacts &facts, const TargetRow &target,
                 p.turns = overlap.turns && blockM > 64;
                 p.cluster = cluster;
                 p.keyQuads = !findNoQuads(facts);
-                p.dynamic = dealt;
+                p.dynamic = dealt && (cuts || !hasOneTileEach(facts, target,
+                                                              blockM, cluster));
                 p.softmax = softmax;
                 p.order = order;
                 p.groupHeads = groupHeads;

@@ -24,6 +24,9 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+/// Clocks of a launch beside its tiles: nothing is multiplied before the first
+/// loads have come, and while the last results leave.
+static constexpr Factor kStartClocks{"ws_wgmma.start_clocks"};
 /// Clocks of a tile that nothing hides: the first QK and softmax, the last
 /// PV, the division and the stores.
 static constexpr Factor kTileClocks{"ws_wgmma.tile_clocks"};
@@ -227,5 +230,6 @@ PlanEstimate WsWgmmaModel::estimate(const ProblemFacts &problem,
          (widens ? kRawSlots : plan.getVStages()) * getValueColumns(facts));
     addDramTime(estimate, facts, plan.getBlockN(), inFlight, target);
   }
+  estimate.microseconds += kStartClocks / target.clockMHz;
   return estimate;
 }

@@ -393,7 +393,8 @@ LogicalResult CopiedKernel::run() {
         op->setAttr(kKeptAttr, b.getUnitAttr());
     });
   if (tile.at.runs)
-    tiles.emitAbsentRuns(tile.at, tile.row, tile.getRows());
+    storeAbsentRuns(
+        tile, [&] { return tiles.emitTeamThreads(); }, plan.keepsPartials());
   if (facts.mergesRuns())
     tiles.emitMerge(tile.at, tile.row, tile.getRows());
   return success();

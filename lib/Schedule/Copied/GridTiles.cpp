@@ -186,34 +186,7 @@ TileCoordinates GridTiles::emitTile() {
   return result;
 }
 
-/// Where the runs' LSE of a row of a tile is, without the run, i64.
-static Value emitLseOffset(KernelContext &context, const TileCoordinates &at,
-                           Value head, Value query) {
-  ImplicitLocOpBuilder &b = context.b;
-  StringRef name = context.facts.lse.name;
-  Value offset, indices[] = {at.batch, head, query};
-  for (auto [dim, index] : llvm::enumerate(indices)) {
-    Value term = arith::MulIOp::create(b, context.widen(index),
-                                       context.getStride(name, dim + 1));
-    offset = offset ? arith::AddIOp::create(b, offset, term).getResult() : term;
-  }
-  return offset;
-}
-
-void GridTiles::emitAbsentRuns(const TileCoordinates &at, Value row,
-                               Value rows) {
-  auto add = [&](Value x, Value y) -> Value {
-    return arith::AddIOp::create(b, x, y);
-  };
-  OpBuilder::InsertionGuard guard(b);
-  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, at.split,
-                                        context.i32(0));
-  auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
-  b.setInsertionPointToStart(branch.thenBlock());
-  Value end =
-      arith::MinSIOp::create(b, add(row, context.i32(plan.getBlockM())), rows);
-  Value own = arith::SubIOp::create(b, end, row);
-  Value absent = arith::SubIOp::create(b, context.i32(facts.kvSplits), at.runs);
+StoringThreads GridTiles::emitTeamThreads() {
   Value thread = arith::IndexCastUIOp::create(
       b, b.getI32Type(), gpu::ThreadIdOp::create(b, gpu::Dimension::x));
   int64_t heads = plan.getHeadTeams();
@@ -221,33 +194,11 @@ void GridTiles::emitAbsentRuns(const TileCoordinates &at, Value row,
     // Every so many warps have the tile's head.
     constexpr int64_t kLanes = 32;
     Value warp = arith::DivUIOp::create(b, thread, context.i32(kLanes * heads));
-    thread = add(arith::MulIOp::create(b, warp, context.i32(kLanes)),
-                 arith::RemUIOp::create(b, thread, context.i32(kLanes)));
+    thread = arith::AddIOp::create(
+        b, arith::MulIOp::create(b, warp, context.i32(kLanes)),
+        arith::RemUIOp::create(b, thread, context.i32(kLanes)));
   }
-  auto loop =
-      scf::ForOp::create(b, thread, arith::MulIOp::create(b, absent, own),
-                         context.i32(plan.getThreads() / heads));
-  b.setInsertionPointToStart(loop.getBody());
-  Value number = loop.getInductionVar();
-  Value run = add(at.runs, arith::DivUIOp::create(b, number, own));
-  Value query = add(row, arith::RemUIOp::create(b, number, own));
-  Value head = at.head;
-  if (int64_t packed = getPackedHeads(facts, plan); packed != 1) {
-    Value group = context.i32(packed);
-    head = add(head, arith::RemUIOp::create(b, query, group));
-    query = arith::DivUIOp::create(b, query, group);
-  }
-  StringRef name = facts.lse.name;
-  Value offset = arith::AddIOp::create(
-      b, emitLseOffset(context, at, head, query),
-      arith::MulIOp::create(b, context.widen(run), context.getStride(name, 0)));
-  Value pointer = context.getPointer(name);
-  Value address = LLVM::GEPOp::create(b, pointer.getType(), b.getF32Type(),
-                                      pointer, ValueRange{offset});
-  Value none = context.f32(-std::numeric_limits<double>::infinity());
-  auto store = LLVM::StoreOp::create(b, none, address, 4);
-  if (plan.keepsPartials())
-    store->setAttr(kKeptAttr, b.getUnitAttr());
+  return {thread, plan.getThreads() / heads};
 }
 
 void GridTiles::emitMerge(const TileCoordinates &at, Value row, Value rows) {

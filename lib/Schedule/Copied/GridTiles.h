@@ -4,7 +4,7 @@
 #define ATTN_LIB_SCHEDULE_COPIED_GRIDTILES_H
 
 #include "CopiedPlan.h"
-#include "attn/Schedule/Kernel/RowViews.h"
+#include "attn/Schedule/Kernel/AbsentRuns.h"
 #include "llvm/Support/Error.h"
 
 namespace mlir::attn {
@@ -48,9 +48,8 @@ public:
         leavesRowsOpen(leavesRowsOpen), b(context.b) {}
   /// Emits where the tile of this CTA is.
   TileCoordinates emitTile();
-  /// Stores that the tile `at`, whose first row is `row` of `rows`, has no run
-  /// beyond those that were dealt to it: an LSE of -inf. Run 0 does it.
-  void emitAbsentRuns(const TileCoordinates &at, Value row, Value rows);
+  /// Emits which of the threads that have the tile this one is.
+  StoringThreads emitTeamThreads();
   /// Behind the stores of a run of the tile `at`, whose first row is `row` of
   /// `rows`: lets the last CTA of the tile merge its runs.
   void emitMerge(const TileCoordinates &at, Value row, Value rows);

@@ -2,6 +2,7 @@
 
 #include "attn/Schedule/Core/KernelFrame.h"
 #include "EmitSize.h"
+#include "attn/Launch/LaunchRecord.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -69,6 +70,16 @@ llvm::Error attn::checkGrid(const std::array<SizeExpr, 3> &grid,
                     "{1} x {2} x {3}",
                     kGridLimits[0], getLeast(grid[0], tensors),
                     getLeast(grid[1], tensors), getLeast(grid[2], tensors)));
+}
+
+llvm::Error attn::checkTiles(const SizeExpr &tiles,
+                             ArrayRef<TensorFacts> tensors) {
+  int64_t least = getLeast(tiles, tensors);
+  if (least <= kMostTiles)
+    return llvm::Error::success();
+  return llvm::createStringError(llvm::formatv(
+      "does not fit: expected at most {0} tiles in a launch, got {1}",
+      kMostTiles, least));
 }
 
 void KernelFrame::bindParameters(gpu::GPUFuncOp function,

@@ -224,6 +224,18 @@ void LaunchLists::build() {
     args.push_back(describeTensorMap(b, frame.tensors[arg.tensor], arg));
 }
 
+/// Returns whether only the launch knows the value of an expression.
+static bool isOpen(const std::optional<SizeExpr> &expression,
+                   ArrayRef<TensorFacts> tensors) {
+  return expression &&
+         llvm::any_of(expression->getSymbols(), [&](const SizeSymbol &symbol) {
+           return llvm::any_of(tensors, [&](const TensorFacts &tensor) {
+             return tensor.name == symbol.tensor &&
+                    ShapedType::isDynamic(tensor.shape[symbol.index]);
+           });
+         });
+}
+
 LaunchAttr attn::buildLaunchAttr(KernelFrame &frame, const KernelShape &shape,
                                  DictionaryAttr problem,
                                  ArrayRef<TensorFacts> others) {
@@ -238,6 +250,9 @@ LaunchAttr attn::buildLaunchAttr(KernelFrame &frame, const KernelShape &shape,
       b.getArrayAttr(grid), b.getDenseI64ArrayAttr({shape.threads, 1, 1}),
       shape.cluster > 1 ? b.getDenseI64ArrayAttr({shape.cluster, 1, 1})
                         : DenseI64ArrayAttr(),
+      isOpen(shape.tiles, frame.tensors)
+          ? b.getStringAttr(shape.tiles->getText())
+          : StringAttr(),
       b.getArrayAttr(lists.tensors), b.getArrayAttr(lists.args),
       lists.workspaces.empty() ? ArrayAttr() : b.getArrayAttr(lists.workspaces),
       shape.cooperative, shape.programmatic, problem);

@@ -82,7 +82,10 @@ static LogicalResult checkShape(const KernelContext &context,
   if (!hasGrid || shape.threads <= 0)
     return op.emitOpError("expected schedule '")
            << schedule.getName() << "' to give its kernel a grid and threads";
-  for (const SizeExpr &extent : shape.grid)
+  SmallVector<SizeExpr> extents(shape.grid.begin(), shape.grid.end());
+  if (shape.tiles)
+    extents.push_back(*shape.tiles);
+  for (const SizeExpr &extent : extents)
     for (const SizeSymbol &symbol : extent.getSymbols())
       if (!symbol.isDevice() && !findTensor(context, symbol))
         return op.emitOpError("expected schedule '")

@@ -9,11 +9,25 @@
 using namespace mlir;
 using namespace mlir::attn;
 
+/// Returns an error if the CTAs of a plan's launch deal more tiles than they
+/// can number.
+static llvm::Error checkDealtTiles(const Schedule &schedule,
+                                   const ProblemFacts &facts,
+                                   PlanAttrInterface plan,
+                                   const TargetRow &target) {
+  std::optional<SizeExpr> tiles =
+      schedule.getKernelShape(facts, plan, target).tiles;
+  return tiles ? checkTiles(*tiles, {facts.q, facts.k, facts.cuSeqlensQ})
+               : llvm::Error::success();
+}
+
 llvm::Error Schedule::isLegal(const ProblemFacts &facts, PlanAttrInterface plan,
                               const TargetRow &target) const {
   if (llvm::Error error = isApplicable(facts, target))
     return error;
   if (llvm::Error error = checkPlan(facts, plan, target))
+    return error;
+  if (llvm::Error error = checkDealtTiles(*this, facts, plan, target))
     return error;
   if (!facts.hasPartialScales() || facts.getUnitGroups() == 1)
     return llvm::Error::success();

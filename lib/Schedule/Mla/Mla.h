@@ -20,6 +20,8 @@
 
 namespace mlir::attn {
 
+struct TilePlan;
+
 /// Returns the bytes of the buffers of a plan; with `score = own` what the
 /// warpgroups hand each other among them.
 ResourceSum getMlaSharedBytes(const ProblemFacts &facts, MlaPlanAttr plan);
@@ -65,6 +67,10 @@ int64_t countLatentSlices(const ProblemFacts &facts, MlaPlanAttr plan);
 /// Returns the tiles that the rows of a sequence have, or in clusters the
 /// groups of tiles.
 int64_t countSequenceTiles(const ProblemFacts &facts, MlaPlanAttr plan);
+
+/// Returns which tiles the CTAs of `score = own` walk; runs of keys are dealt
+/// as tiles are.
+TilePlan getTilePlan(const ProblemFacts &facts, MlaPlanAttr plan);
 
 /// True if all tiles have as many rows as the plan says.
 bool fillsTiles(const ProblemFacts &facts, MlaPlanAttr plan);

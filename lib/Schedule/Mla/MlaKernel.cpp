@@ -16,8 +16,7 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Returns the tiles of a plan; runs of keys are dealt as tiles are.
-static TilePlan getTilePlan(const ProblemFacts &facts, MlaPlanAttr plan) {
+TilePlan attn::getTilePlan(const ProblemFacts &facts, MlaPlanAttr plan) {
   TilePlan tiles = {plan.getBlockM(), plan.getBlockN(), TileOrder::RowMajor,
                     /*groupHeads=*/0};
   tiles.packedHeads = getPackedHeads(facts, plan);

@@ -5,6 +5,7 @@
 #include "../Copied/CopiedKernel.h"
 #include "../Copied/GridTiles.h"
 #include "../Tma/RingFacts.h"
+#include "../Tma/TileWalk.h"
 #include "Mla.h"
 #include "MlaKernel.h"
 #include "attn/Schedule/Core/MergedCombine.h"
@@ -460,6 +461,7 @@ static KernelShape getKernelShape(const ProblemFacts &facts, MlaPlanAttr plan,
     shape.cluster = plan.getCluster();
     shape.releasesNext = shape.fillsSMs = true;
     shape.grid = {int64_t(target.getClusteredSMs(shape.cluster)), 1, 1};
+    shape.tiles = countDealtTiles(facts, getTilePlan(facts, plan));
     if (int64_t runs = plan.getDealtRuns()) {
       shape.equalRuns = {runs, plan.getBlockN(), plan.getStartBlocks(),
                          plan.getPieceBlocks()};

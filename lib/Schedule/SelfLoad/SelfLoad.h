@@ -14,6 +14,8 @@
 
 namespace mlir::attn {
 
+struct TilePlan;
+
 /// Query rows of a CTA: those of a warpgroup.
 inline constexpr int64_t kSelfLoadRows = 64;
 
@@ -37,6 +39,9 @@ ResourceSum getSharedBytes(const ProblemFacts &facts, SelfLoadPlanAttr plan);
 /// True if as many CTAs as the plan says fit an SM.
 bool fitsShared(const ProblemFacts &facts, SelfLoadPlanAttr plan,
                 const TargetRow &target);
+
+/// Returns which tiles CTAs walk under a plan.
+TilePlan getTilePlan(SelfLoadPlanAttr plan);
 
 /// Emits the kernel of a plan in tile IR.
 LogicalResult emitSelfLoad(KernelContext &context, SelfLoadPlanAttr plan);

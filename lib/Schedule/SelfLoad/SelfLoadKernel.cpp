@@ -59,9 +59,7 @@ class SelfLoadKernel {
 public:
   SelfLoadKernel(KernelContext &context, SelfLoadPlanAttr plan)
       : context(context), facts(context.facts), plan(plan), b(context.b),
-        control(b), walk(context, {kSelfLoadRows, plan.getBlockN(),
-                                   plan.getOrder(), plan.getGroupHeads()}),
-        tile(walk.tile) {}
+        control(b), walk(context, getTilePlan(plan)), tile(walk.tile) {}
   LogicalResult run();
 
 private:
@@ -104,6 +102,11 @@ private:
 };
 
 } // namespace
+
+TilePlan attn::getTilePlan(SelfLoadPlanAttr plan) {
+  return {kSelfLoadRows, plan.getBlockN(), plan.getOrder(),
+          plan.getGroupHeads()};
+}
 
 void SelfLoadKernel::makeRings() {
   int64_t blockN = plan.getBlockN();

@@ -2,6 +2,7 @@
 
 #include "../../Planner/Facts/TileBalance.h"
 #include "../Core/CommonChecks.h"
+#include "../Tma/TileWalk.h"
 #include "../Wgmma/WgmmaFacts.h"
 #include "SelfLoad.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -82,12 +83,14 @@ static llvm::Error checkPlan(const ProblemFacts &facts, SelfLoadPlanAttr plan,
   return llvm::Error::success();
 }
 
-static KernelShape getKernelShape(const ProblemFacts &, SelfLoadPlanAttr plan,
+static KernelShape getKernelShape(const ProblemFacts &facts,
+                                  SelfLoadPlanAttr plan,
                                   const TargetRow &target) {
   KernelShape shape;
   // As many CTAs as the target's board holds. They walk all tiles, so any
   // number is right.
   shape.grid = {target.smCount * plan.getCtasPerSm(), 1, 1};
+  shape.tiles = countDealtTiles(facts, getTilePlan(plan));
   shape.threads = plan.getThreads();
   shape.ctasPerSM = plan.getCtasPerSm();
   return shape;

@@ -24,22 +24,28 @@ static int64_t countRowsOfQuery(const TilePlan &plan) {
   return plan.queryRows ? plan.queryRows : plan.packedHeads;
 }
 
-SizeExpr attn::countTileCTAs(const ProblemFacts &facts, const TilePlan &plan) {
-  assert(!plan.listed && !plan.equalRuns && "expected tiles without a list");
+SizeExpr attn::countDealtTiles(const ProblemFacts &facts,
+                               const TilePlan &plan) {
+  if (plan.listed)
+    return SizeExpr::getDim("q", 1) *
+           PlanTilesOp::getCapacity(facts.batch, facts.queries, plan.blockM);
   SizeExpr rows =
       facts.varlen ? SizeExpr(facts.queries) : SizeExpr::getDim("q", 2);
   SizeExpr batch = facts.varlen ? SizeExpr::getDim("cu_seqlens_q", 0) - 1
                                 : SizeExpr::getDim("q", 0);
   if (plan.dealtRuns)
     batch = plan.dealtRuns;
+  // A run may have a piece of each sequence, and its loop ends behind the last.
+  if (plan.equalRuns)
+    batch = batch + 1;
   int64_t ofQuery = countRowsOfQuery(plan);
   SizeExpr heads = SizeExpr::getDim(ofQuery == 1 ? "q" : "k", 1);
   if (ofQuery != 1)
     rows = rows * ofQuery;
   SizeExpr tiles =
       SizeExpr::ceilDiv(rows, plan.blockM * plan.getTogether()) * heads * batch;
-  int64_t each = (plan.dealtRuns ? 1 : plan.runs) * plan.cluster;
-  return each == 1 ? tiles : tiles * each;
+  int64_t runs = plan.equalRuns ? plan.equalRuns : plan.runs;
+  return plan.dealtRuns || runs == 1 ? tiles : tiles * runs;
 }
 
 TileWalk::TileWalk(KernelContext &context, const TilePlan &plan)

@@ -64,9 +64,10 @@ struct TilePlan {
   int64_t getTogether() const { return cluster / ctasPerTile * tilesPerCTA; }
 };
 
-/// Returns the CTAs of a grid that has one, or a cluster, for each tile that a
-/// walk has.
-SizeExpr countTileCTAs(const ProblemFacts &facts, const TilePlan &plan);
+/// Returns the tiles that CTAs deal among themselves, the runs of each and
+/// those that a cluster's CTAs have side by side as one: the numbers of a walk
+/// are below it.
+SizeExpr countDealtTiles(const ProblemFacts &facts, const TilePlan &plan);
 
 /// The tiles that a CTA walks, and the one that it has.
 struct TileWalk {

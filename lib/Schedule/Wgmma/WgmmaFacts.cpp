@@ -5,6 +5,7 @@
 #include "../Copied/GridTiles.h"
 #include "../Core/CommonChecks.h"
 #include "../Core/NarrowKeys.h"
+#include "../Tma/TileWalk.h"
 #include "attn/Layout/NamedLayouts.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -127,11 +128,13 @@ llvm::Error attn::checkThreadStores(llvm::StringRef schedule,
                               stringifyEpilogueKind(epilogue)));
 }
 
-KernelShape attn::getPersistentShape(int64_t cluster, int64_t threads,
+KernelShape attn::getPersistentShape(const ProblemFacts &facts,
+                                     const TilePlan &tiles, int64_t threads,
                                      const TargetRow &target) {
   KernelShape shape;
-  shape.cluster = cluster;
-  shape.grid = {int64_t(target.getClusteredSMs(cluster)), 1, 1};
+  shape.cluster = tiles.cluster;
+  shape.grid = {int64_t(target.getClusteredSMs(tiles.cluster)), 1, 1};
+  shape.tiles = countDealtTiles(facts, tiles);
   shape.threads = threads;
   return shape;
 }

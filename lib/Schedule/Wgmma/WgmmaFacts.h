@@ -9,6 +9,8 @@
 
 namespace mlir::attn {
 
+struct TilePlan;
+
 /// True if V is transposed between its load and wgmma, whose 8-bit operands
 /// have the contraction's index contiguous.
 inline bool needsTransposer(const ProblemFacts &facts) {
@@ -59,8 +61,8 @@ llvm::Error checkThreadStores(llvm::StringRef schedule, EpilogueKind epilogue);
 /// One CTA for each SM of the target's board that is in a whole cluster. They
 /// walk all tiles, so any number is right; clusters that have to wait for
 /// others to end would take as long once more.
-KernelShape getPersistentShape(int64_t cluster, int64_t threads,
-                               const TargetRow &target);
+KernelShape getPersistentShape(const ProblemFacts &facts, const TilePlan &tiles,
+                               int64_t threads, const TargetRow &target);
 
 } // namespace mlir::attn
 

@@ -19,6 +19,8 @@
 
 namespace mlir::attn {
 
+struct TilePlan;
+
 /// Rows of a tile: those of a product of one warpgroup.
 inline constexpr int64_t kColumnsRows = 64;
 
@@ -57,6 +59,9 @@ ResourceSum getColumnsSharedBytes(const ProblemFacts &facts,
 
 /// Most columns of results of the second warpgroup, which has no scores.
 inline constexpr RegisterLimit kMostOtherColumns{"ws_columns.other_columns"};
+
+/// Returns which tiles CTAs walk under a plan.
+TilePlan getTilePlan(const ProblemFacts &facts, WsColumnsPlanAttr plan);
 
 /// Emits the kernel of a plan in tile IR.
 LogicalResult emitWsColumns(KernelContext &context, WsColumnsPlanAttr plan);

@@ -70,8 +70,6 @@ public:
   LogicalResult run();
 
 private:
-  static TilePlan getTilePlan(const ProblemFacts &facts,
-                              WsColumnsPlanAttr plan);
   void makeRings();
   void makeHandOvers();
 
@@ -142,8 +140,7 @@ private:
 // Memory
 //===----------------------------------------------------------------------===//
 
-TilePlan WsColumnsKernel::getTilePlan(const ProblemFacts &facts,
-                                      WsColumnsPlanAttr plan) {
+TilePlan attn::getTilePlan(const ProblemFacts &facts, WsColumnsPlanAttr plan) {
   TilePlan tilePlan = {kColumnsRows, plan.getBlockN(), plan.getOrder(),
                        plan.getGroupHeads(), plan.getCluster()};
   tilePlan.ctasPerTile = plan.getDepthCtas();

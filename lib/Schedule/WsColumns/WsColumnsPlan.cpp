@@ -3,6 +3,7 @@
 #include "../../Planner/Facts/BlockCount.h"
 #include "../../Planner/Facts/TileBalance.h"
 #include "../Core/CommonChecks.h"
+#include "../Tma/TileWalk.h"
 #include "../Wgmma/WgmmaFacts.h"
 #include "WsColumns.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -90,9 +91,11 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsColumnsPlanAttr plan,
   return checkSharedBytes(getColumnsSharedBytes(facts, plan), target);
 }
 
-static KernelShape getKernelShape(const ProblemFacts &, WsColumnsPlanAttr plan,
+static KernelShape getKernelShape(const ProblemFacts &facts,
+                                  WsColumnsPlanAttr plan,
                                   const TargetRow &target) {
-  return getPersistentShape(plan.getCluster(), plan.getThreads(), target);
+  return getPersistentShape(facts, getTilePlan(facts, plan), plan.getThreads(),
+                            target);
 }
 
 const Schedule &attn::getWsColumnsSchedule() {

@@ -13,6 +13,8 @@
 
 namespace mlir::attn {
 
+struct TilePlan;
+
 /// Warps of each role.
 inline constexpr int64_t kRoleLoadWarps = 4, kRoleScoreWarps = 4,
                          kRoleSoftmaxWarps = 2, kRoleResultWarps = 8;
@@ -31,6 +33,10 @@ int64_t getRoleRegisters(WsMlaPlanAttr plan);
 /// Bytes of the queries, of the ring of keys, of what the roles hand each other
 /// and of mbarriers.
 ResourceSum getRoleSharedBytes(const ProblemFacts &facts, WsMlaPlanAttr plan);
+
+/// Returns which tiles CTAs walk under a plan, whose rows are the heads of
+/// queries.
+TilePlan getTilePlan(const ProblemFacts &facts, WsMlaPlanAttr plan);
 
 /// Emits the kernel of a plan in tile IR.
 LogicalResult emitWsMla(KernelContext &context, WsMlaPlanAttr plan);

@@ -96,8 +96,7 @@ private:
 
 } // namespace
 
-/// Returns the tiles of a plan, whose rows are the heads of queries.
-static TilePlan getTilePlan(const ProblemFacts &facts, WsMlaPlanAttr plan) {
+TilePlan attn::getTilePlan(const ProblemFacts &facts, WsMlaPlanAttr plan) {
   TilePlan tiles = {plan.getBlockM(), plan.getBlockN(), TileOrder::RowMajor,
                     /*groupHeads=*/0};
   tiles.setRuns(facts, /*packHeads=*/facts.heads != 1);

@@ -2,6 +2,7 @@
 
 #include "../Copied/CopiedChecks.h"
 #include "../Copied/GridTiles.h"
+#include "../Tma/TileWalk.h"
 #include "WsMla.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -101,13 +102,14 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsMlaPlanAttr plan,
   return checkSharedBytes(getRoleSharedBytes(facts, plan), target);
 }
 
-static KernelShape getKernelShape(const ProblemFacts &, WsMlaPlanAttr plan,
+static KernelShape getKernelShape(const ProblemFacts &facts, WsMlaPlanAttr plan,
                                   const TargetRow &target) {
   KernelShape shape;
   shape.threads = plan.getThreads();
   // One CTA for each SM of the target's board. They walk all tiles, so any
   // number is right.
   shape.grid = {int64_t(target.smCount), 1, 1};
+  shape.tiles = countDealtTiles(facts, getTilePlan(facts, plan));
   return shape;
 }
 

@@ -18,6 +18,8 @@
 
 namespace mlir::attn {
 
+struct TilePlan;
+
 /// Rows of a tile: those of two warpgroups. A cluster has two CTAs with the
 /// same rows.
 inline constexpr int64_t kPairRows = 128, kPairWarpgroups = 2;
@@ -51,6 +53,9 @@ inline int64_t countValueSlices(const ProblemFacts &facts,
 
 /// Bytes of the rings and of their mbarriers, and of what the CTAs exchange.
 ResourceSum getPairSharedBytes(const ProblemFacts &facts, WsPairPlanAttr plan);
+
+/// Returns which tiles CTAs walk under a plan.
+TilePlan getTilePlan(WsPairPlanAttr plan);
 
 /// Emits the kernel of a plan in tile IR.
 LogicalResult emitWsPair(KernelContext &context, WsPairPlanAttr plan);

@@ -66,7 +66,6 @@ public:
   LogicalResult run();
 
 private:
-  static TilePlan getTilePlan(WsPairPlanAttr plan);
   void makeRings();
   void makeExchanges();
   void load();
@@ -132,7 +131,7 @@ private:
 // Memory
 //===----------------------------------------------------------------------===//
 
-TilePlan WsPairKernel::getTilePlan(WsPairPlanAttr plan) {
+TilePlan attn::getTilePlan(WsPairPlanAttr plan) {
   TilePlan tilePlan = {kPairRows, plan.getBlockN(), plan.getOrder(),
                        plan.getGroupHeads(), kPairCTAs};
   tilePlan.ctasPerTile = kPairCTAs;

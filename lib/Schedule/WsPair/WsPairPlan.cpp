@@ -3,6 +3,7 @@
 #include "../../Planner/Facts/BlockCount.h"
 #include "../../Planner/Facts/TileBalance.h"
 #include "../Core/CommonChecks.h"
+#include "../Tma/TileWalk.h"
 #include "../Wgmma/WgmmaFacts.h"
 #include "WsPair.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -65,9 +66,11 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsPairPlanAttr plan,
   return checkSharedBytes(getPairSharedBytes(facts, plan), target);
 }
 
-static KernelShape getKernelShape(const ProblemFacts &, WsPairPlanAttr plan,
+static KernelShape getKernelShape(const ProblemFacts &facts,
+                                  WsPairPlanAttr plan,
                                   const TargetRow &target) {
-  return getPersistentShape(kPairCTAs, plan.getThreads(), target);
+  return getPersistentShape(facts, getTilePlan(plan), plan.getThreads(),
+                            target);
 }
 
 const Schedule &attn::getWsPairSchedule() {

@@ -526,11 +526,14 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsTmemPlanAttr plan,
 static KernelShape getKernelShape(const ProblemFacts &facts,
                                   WsTmemPlanAttr plan,
                                   const TargetRow &target) {
-  KernelShape shape = getPersistentShape(countClusterCTAs(plan),
+  KernelShape shape = getPersistentShape(facts, getTilePlan(facts, plan),
                                          countThreads(facts, plan), target);
   shape.grid.front() = countClusteredSMs(plan, target);
-  if (plan.getClc())
-    shape.grid.front() = countTileCTAs(facts, getTilePlan(facts, plan));
+  if (plan.getClc()) {
+    shape.grid.front() = *shape.tiles;
+    if (shape.cluster > 1)
+      shape.grid.front() = *shape.tiles * shape.cluster;
+  }
   shape.dealsRuns = plan.getDealtRuns() != 0;
   shape.plannedRuns = plan.getDealtRuns();
   return shape;

@@ -4,6 +4,7 @@
 #include "../Tma/RingFacts.h"
 #include "WsTmemKernel.h"
 #include "attn/Dialect/Attn/IR/BulkStores.h"
+#include "attn/Schedule/Kernel/AbsentRuns.h"
 #include "attn/Schedule/Kernel/Scores.h"
 #include "attn/Schedule/Kernel/StoreResults.h"
 
@@ -96,9 +97,8 @@ private:
 
   /// Returns the rows after the last block, and stores their LSE.
   FinalRows finish(Rows &rows);
-  /// Stores, in the first run of a sequence, the LSE of runs that it has not:
-  /// that of no keys, of the type `rows`.
-  void storeAbsentRuns(Type rows);
+  /// Emits which thread of the partition this one is.
+  StoringThreads emitThreads();
   /// Hands what the results of the tile are multiplied by to the warpgroup that
   /// stores them, and the slots of scores back.
   void handOver(const FinalRows &final);
@@ -472,6 +472,14 @@ void Softmax::storeProbabilities(Value p, const Slot &slot,
 // Results
 //===----------------------------------------------------------------------===//
 
+StoringThreads Softmax::emitThreads() {
+  // Partitions are whole warpgroups, of as many threads as a tile has rows.
+  Value thread = arith::IndexCastUIOp::create(
+      b, b.getI32Type(), gpu::ThreadIdOp::create(b, gpu::Dimension::x));
+  return {arith::RemUIOp::create(b, thread, shared.context.i32(kTmemRows)),
+          kTmemRows};
+}
+
 FinalRows Softmax::finish(Rows &rows) {
   shared.tile.valueDescale = emitValueDescale(shared.tile);
   LogViews views = emitLogViews(shared.tile);
@@ -481,7 +489,7 @@ FinalRows Softmax::finish(Rows &rows) {
   auto storeLSE = [&] {
     emitLSE(shared.tile, final.m, final.l, views);
     if (shared.tile.at.runs)
-      storeAbsentRuns(final.m.getType());
+      storeAbsentRuns(shared.tile, [&] { return emitThreads(); });
   };
   // One of the CTAs that have the same rows does for all.
   if (views && shared.dividesResults())
@@ -491,22 +499,6 @@ FinalRows Softmax::finish(Rows &rows) {
   else if (views)
     storeLSE();
   return final;
-}
-
-void Softmax::storeAbsentRuns(Type rows) {
-  AttentionTile &tile = shared.tile;
-  Value own = tile.at.split, most = shared.context.i32(facts.kvSplits);
-  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, own,
-                                        shared.context.i32(0));
-  Value none = tile.splat(cast<RankedTensorType>(rows),
-                          -std::numeric_limits<double>::infinity());
-  control.forRange(arith::SelectOp::create(b, isFirst, tile.at.runs, most),
-                   most, [&](Value run) {
-                     tile.at.split = run;
-                     GlobalStoreOp::create(b, none, emitLogViews(tile).logs,
-                                           tile.row);
-                   });
-  tile.at.split = own;
 }
 
 void Softmax::handOver(const FinalRows &final) {

@@ -16,6 +16,8 @@
 
 namespace mlir::attn {
 
+struct TilePlan;
+
 /// Slots of what is to be transposed or widened.
 inline constexpr int64_t kRawSlots = 2;
 
@@ -72,6 +74,9 @@ ResourceSum getSharedBytes(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
 
 /// True for more columns than an instruction of wgmma has.
 bool isWide(const ProblemFacts &facts);
+
+/// Returns which tiles CTAs walk under a plan.
+TilePlan getTilePlan(const ProblemFacts &facts, WsWgmmaPlanAttr plan);
 
 /// Emits the kernel of a plan in tile IR.
 LogicalResult emitWsWgmma(KernelContext &context, WsWgmmaPlanAttr plan);

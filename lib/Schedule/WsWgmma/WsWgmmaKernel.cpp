@@ -18,7 +18,7 @@ using namespace mlir::attn;
 /// The first of the named barriers by which warpgroups take turns.
 static constexpr int64_t kTurnBarrier = 1;
 
-static TilePlan getTilePlan(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
+TilePlan attn::getTilePlan(const ProblemFacts &facts, WsWgmmaPlanAttr plan) {
   TilePlan tiles = {plan.getBlockM(),     plan.getBlockN(),  plan.getOrder(),
                     plan.getGroupHeads(), plan.getCluster(), plan.getDynamic()};
   tiles.setRuns(facts, plan.getPackHeads());

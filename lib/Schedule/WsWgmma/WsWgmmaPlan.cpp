@@ -5,6 +5,7 @@
 #include "../Core/CommonChecks.h"
 #include "../Core/NarrowKeys.h"
 #include "../Core/RoleRegisters.h"
+#include "../Tma/TileWalk.h"
 #include "../Wgmma/WgmmaFacts.h"
 #include "FirstBlockKeys.h"
 #include "WsWgmma.h"
@@ -288,8 +289,8 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
 static KernelShape getKernelShape(const ProblemFacts &facts,
                                   WsWgmmaPlanAttr plan,
                                   const TargetRow &target) {
-  KernelShape shape =
-      getPersistentShape(plan.getCluster(), countThreads(facts, plan), target);
+  KernelShape shape = getPersistentShape(facts, getTilePlan(facts, plan),
+                                         countThreads(facts, plan), target);
   if (plan.getCutDocuments())
     shape.cutTiles = {
         PlanTilesOp::getCapacity(facts.batch, facts.queries, plan.getBlockM()),

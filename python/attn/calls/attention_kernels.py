@@ -87,6 +87,21 @@ def _has_repeats(view: TensorView) -> bool:
     return 0 not in view.shape and any(extent > 1 and stride == 0 for extent, stride in extents)
 
 
+def _join_heads(views: dict[str, TensorView]) -> None:
+    """Makes one head of those of k and v that are one in memory, as in expanded tensors: query
+    heads may share it."""
+    both = [views[name] for name in ("k", "v")]
+    if any(0 in each.shape or each.shape[1] == 1 or each.strides[1] != 0 for each in both):
+        return
+    for name in ("k", "v"):
+        batch, _, keys, dim = views[name].shape
+        step, _, row, inner = views[name].strides
+        # No head is behind the first, but a tensor map takes no stride of 0.
+        views[name] = views[name]._replace(
+            shape=(batch, 1, keys, dim), strides=(step, keys * row, row, inner)
+        )
+
+
 def _get_layout(views: Sequence[TensorView]) -> str:
     """The order of dimensions in which all operands are dense; strided if there is none.
     A transposed v is dense in an order of its own."""
@@ -247,6 +262,7 @@ def state(
         if name in views and packed and not is_matrix:
             views[name] = unpack(attention_outputs.SHOWN.get(name, name), views[name])
     _check(views, packed, options.block_size)
+    _join_heads(views)
     q, v = views["q"], views["v"]
     batch, heads, queries, dim = q.shape
     kv_heads, keys, dv = v.shape[1:]
@@ -307,7 +323,8 @@ def state(
     own = Problem(chip, own_flags, _get_regions(options, specs, is_open=False))
     # No tensor map steps nowhere along a dimension.
     if any(map(_has_repeats, (q, views["k"], v))):
-        mixed = mixed._replace(schedule="split_q")
+        reason = "elements of q, k or v repeat along a dimension, which a tensor map cannot say"
+        mixed = mixed._replace(schedule="split_q", reason=reason)
     return Stated(views, packed, own, mixed, Lengths(batch, queries, keys))
 
 

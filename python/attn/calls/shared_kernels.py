@@ -49,6 +49,8 @@ class Problem(NamedTuple):
     schedule: str | None = None
     #: Any number of keys, not that of the flags.
     has_open_keys: bool = False
+    #: Why only `schedule` takes it; the same kernel whatever that is.
+    reason: str = ""
 
     def get_key(self) -> object:
         flags = tuple(self.flags.items())
@@ -56,7 +58,7 @@ class Problem(NamedTuple):
 
 
 def _compile(problem: Problem) -> compiled.Kernel:
-    chip, flags, regions, schedule, has_open_keys = problem
+    chip, flags, regions, schedule, has_open_keys, _ = problem
     if has_open_keys:
         return compiled.compile_open_keys(chip, flags, regions)
     return compiled.compile_flags(chip, flags, regions, schedule)
@@ -72,6 +74,8 @@ def load(problem: Problem) -> runtime.LoadedKernel:
     events.tell("kernel for %s: %s", problem.flags["q"], made.plan)
     for note in made.plan_notes:
         events.tell("kernel for %s: %s", problem.flags["q"], note)
+    if problem.reason:
+        events.tell("kernel for %s: by mma.sync, since %s", problem.flags["q"], problem.reason)
     loaded = made.load()
     with _lock:
         return _loaded.setdefault(key, loaded)

@@ -220,6 +220,19 @@ def test_notes_say_what_refused_the_faster_schedules(hopper, monkeypatch, caplog
     assert not attn.compile(q="1x4x64x64xf16", init_state=True).plan_notes
 
 
+def test_expanded_tensors(hopper, caplog):
+    """Heads that are one in memory are one key head; what repeats otherwise has no tensor map."""
+    caplog.set_level("DEBUG", "attn")
+    q = Array((2, 4, 64, 64))
+    one = Array(q.shape, (64 * 64, 0, 64, 1))
+    attn.attention(q, one, one, out=q)
+    record = get_kernel().launch_record
+    assert record["tensors"][1]["shape"] == [2, 1, 64, 64] and "#attn.ws_wgmma" in caplog.text
+    shared = Array(q.shape, (0, 64 * 64, 64, 1))
+    attn.attention(q, shared, shared, out=q)
+    assert "by mma.sync, since elements of q, k or v repeat" in caplog.text
+
+
 def test_transposed_values(monkeypatch):
     monkeypatch.setattr(FakeDevice, "major", 9)
     maps = []

@@ -5,6 +5,7 @@ import struct
 
 import attn
 import numpy as np
+import pytest
 from attn import bundle, runtime
 from attn.launch import cuda_driver
 from test_record import RECORD, make_views
@@ -108,6 +109,23 @@ def test_steps(monkeypatch):
     assert read(first[1], 0) == read(second[1], 0) != 0x2000
     assert read(first[0], 3) == read(first[1], 3) == 0x3000
     assert struct.unpack("<i", first[0][2][:4])[0] == 20
+
+
+def test_too_many_tiles():
+    """Tiles that CTAs deal among themselves have numbers of 32 bits."""
+    record = make_sequence()
+    del record["steps"][1]["cooperative"]
+    record["steps"][1]["tiles"] = "q.dim0 * 107370905 * 10 + 12"
+    binder = attn.record.Binder(record)
+    views = {"q": make_views()["q"]}
+    assert views["q"].shape[0] == 2
+    binder.resolve(views, multiprocessors=10)
+    record["steps"][1]["tiles"] = "q.dim0 * 107370905 * 10 + 14"
+    with pytest.raises(
+        attn.ArgumentError,
+        match="kernel second: tiles: expected at most 2147418112, got 2147418114",
+    ):
+        attn.record.Binder(record).resolve(views, multiprocessors=10)
 
 
 def test_split_keys():

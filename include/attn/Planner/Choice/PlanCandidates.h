@@ -73,6 +73,13 @@ PlanCandidates collectCandidates(const ProblemFacts &facts,
                                  llvm::ArrayRef<const Schedule *> schedules,
                                  llvm::ArrayRef<PlanParameter> parameters = {});
 
+/// Adds plans with `parameters` to `candidates`, which has none, of those
+/// schedules that they do not fit: where few others follow from them, choices
+/// that they rule out or ask for.
+void completeCandidates(const ProblemFacts &facts, const TargetRow &target,
+                        llvm::ArrayRef<PlanParameter> parameters,
+                        PlanCandidates &candidates);
+
 /// The best `count` of `plans` as a table: a line of headings, then one for
 /// each plan.
 std::string formatPlanTable(llvm::ArrayRef<PlanCandidate> plans, size_t count);

@@ -50,6 +50,9 @@ struct KernelShape {
   int64_t teams = 1;
   /// CTAs of a cluster, along x.
   int64_t cluster = 1;
+  /// Tiles that the CTAs deal among themselves; none where each CTA has its
+  /// own.
+  std::optional<SizeExpr> tiles;
   /// CTAs that an SM is to hold at once, which bounds their registers.
   int64_t ctasPerSM = 1;
   /// All CTAs have to be on the device at once.
@@ -105,6 +108,10 @@ struct TensorMapArg {
 /// takes; `tensors` are those that its extents name.
 llvm::Error checkGrid(const std::array<SizeExpr, 3> &grid,
                       ArrayRef<TensorFacts> tensors);
+
+/// Returns an error if the tiles that CTAs deal among themselves are known to
+/// be more than they can number.
+llvm::Error checkTiles(const SizeExpr &tiles, ArrayRef<TensorFacts> tensors);
 
 /// A kernel that is being emitted.
 class KernelFrame {

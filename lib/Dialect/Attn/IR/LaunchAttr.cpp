@@ -61,6 +61,7 @@ struct LaunchFields {
   int64_t ptx;
   ArrayAttr grid;
   DenseI64ArrayAttr block, cluster;
+  StringAttr tiles;
   ArrayAttr tensors, args, workspaces;
   bool cooperative, programmatic;
   DictionaryAttr problem;
@@ -77,9 +78,10 @@ static llvm::Error checkText(const LaunchFields &fields) {
           << StringAttr::get(fields.grid.getContext(), text);
   };
   check(fields.chip);
-  for (Attribute attr : {Attribute(fields.grid), Attribute(fields.tensors),
-                         Attribute(fields.args), Attribute(fields.workspaces),
-                         Attribute(fields.problem)})
+  for (Attribute attr :
+       {Attribute(fields.grid), Attribute(fields.tiles),
+        Attribute(fields.tensors), Attribute(fields.args),
+        Attribute(fields.workspaces), Attribute(fields.problem)})
     if (attr)
       attr.walk([&](StringAttr text) { check(text.getValue()); });
   if (bad.empty())
@@ -107,6 +109,8 @@ makeRecord(const LaunchFields &fields, StringRef kernel, int64_t sharedBytes) {
               {"args", convert(fields.args)},
               {"cooperative", fields.cooperative},
               {"programmatic", fields.programmatic}};
+  if (fields.tiles)
+    step["tiles"] = fields.tiles.getValue();
   Object root{{"version", LaunchRecord::currentVersion},
               {"target", Object{{"chip", fields.chip}, {"ptx", fields.ptx}}},
               {"tensors", convert(fields.tensors)},
@@ -122,27 +126,27 @@ makeRecord(const LaunchFields &fields, StringRef kernel, int64_t sharedBytes) {
 llvm::Expected<LaunchRecord> LaunchAttr::getRecord(StringRef kernel,
                                                    int64_t sharedBytes) const {
   return makeRecord({getChip(), getPtx(), getGrid(), getBlock(), getCluster(),
-                     getTensors(), getArgs(), getWorkspaces(), getCooperative(),
-                     getProgrammatic(), getProblem()},
+                     getTiles(), getTensors(), getArgs(), getWorkspaces(),
+                     getCooperative(), getProgrammatic(), getProblem()},
                     kernel, sharedBytes);
 }
 
 LaunchAttr LaunchAttr::withArgs(ArrayAttr args) const {
   return get(getContext(), getChip(), getPtx(), getGrid(), getBlock(),
-             getCluster(), getTensors(), args, getWorkspaces(),
+             getCluster(), getTiles(), getTensors(), args, getWorkspaces(),
              getCooperative(), getProgrammatic(), getProblem());
 }
 
 LogicalResult LaunchAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  StringRef chip, int64_t ptx, ArrayAttr grid,
                                  DenseI64ArrayAttr block,
-                                 DenseI64ArrayAttr cluster, ArrayAttr tensors,
-                                 ArrayAttr args, ArrayAttr workspaces,
-                                 bool cooperative, bool programmatic,
-                                 DictionaryAttr problem) {
+                                 DenseI64ArrayAttr cluster, StringAttr tiles,
+                                 ArrayAttr tensors, ArrayAttr args,
+                                 ArrayAttr workspaces, bool cooperative,
+                                 bool programmatic, DictionaryAttr problem) {
   llvm::Expected<LaunchRecord> record =
-      makeRecord({chip, ptx, grid, block, cluster, tensors, args, workspaces,
-                  cooperative, programmatic, problem},
+      makeRecord({chip, ptx, grid, block, cluster, tiles, tensors, args,
+                  workspaces, cooperative, programmatic, problem},
                  "kernel", /*sharedBytes=*/0);
   if (record)
     return success();

@@ -443,6 +443,10 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
   if (isMerged && !candidates.plans.empty() && !op.getKvSplits() &&
       failed(planCombine(splitKeys(op, /*splits=*/1, partialType))))
     return failure();
+  if (candidates.plans.empty()) {
+    completeCandidates(facts->getPlanned(), target, parameters, candidates);
+    dropIllegal(*facts, target, candidates);
+  }
   // What problems say themselves about runs leaves who merges them.
   if (!candidates.plans.empty() && findMergedCombine(op))
     setCombine(*facts, target, parameters, candidates.plans.front());

@@ -184,6 +184,7 @@ def Attn_LaunchAttr : Attn_Attr<"Launch", "launch"> {
     AttrParameter<"::mlir::ArrayAttr", "CTAs in x, y and z, as expressions">:$grid,
     AttrParameter<"::mlir::DenseI64ArrayAttr", "threads of a CTA in x, y and z">:$block,
     OptionalParameter<"::mlir::DenseI64ArrayAttr", "CTAs of a cluster; one without it">:$cluster,
+    OptionalParameter<"::mlir::StringAttr", "tiles that the CTAs deal among themselves, as an expression">:$tiles,
     AttrParameter<"::mlir::ArrayAttr", "dictionaries of the tensors">:$tensors,
     AttrParameter<"::mlir::ArrayAttr", "dictionaries of the kernel's parameters">:$args,
     OptionalParameter<"::mlir::ArrayAttr", "dictionaries of the workspaces">:$workspaces,

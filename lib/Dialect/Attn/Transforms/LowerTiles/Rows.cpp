@@ -352,33 +352,63 @@ static FailureOr<RowValues> findRowValues(PartitionLowering &lowering,
   return values;
 }
 
-template <>
-LogicalResult PartitionLowering::lower(ApplyMaskOp op) {
-  FailureOr<TileValue> source = tile(op, op.getSource());
+namespace {
+
+/// A tile of scores and where its elements are: a register at its own row and
+/// key, behind the row and the column that its thread has.
+struct PlacedScores {
+  TileValue tile;
+  ColumnKeys keys;
+  /// Null for the column of a tile that has rows only.
+  Value threadRow, threadColumn;
+};
+
+} // namespace
+
+/// Finds the elements of the tile that `op` takes.
+template <typename OpTy>
+static FailureOr<PlacedScores> placeScores(PartitionLowering &lowering,
+                                           OpTy op) {
+  FailureOr<TileValue> source = lowering.tile(op, op.getSource());
   if (failed(source))
     return failure();
   const TileLayout &layout = source->layout;
   FailureOr<ColumnKeys> keys = getColumnKeys(op, layout, op.getQuads());
   if (failed(keys))
     return failure();
-  Value threadRow = threadCoordinate(layout, 0);
-  Value threadColumn = threadCoordinate(layout, 1, keys->threadStep);
+  PlacedScores scores = {*source, *keys, lowering.threadCoordinate(layout, 0),
+                         Value()};
+  if (layout.rank() > 1)
+    scores.threadColumn =
+        lowering.threadCoordinate(layout, 1, keys->threadStep);
+  return scores;
+}
+
+template <>
+LogicalResult PartitionLowering::lower(ApplyMaskOp op) {
+  FailureOr<PlacedScores> scores = placeScores(*this, op);
+  if (failed(scores))
+    return failure();
+  const TileValue &source = scores->tile;
+  const TileLayout &layout = source.layout;
   ImplicitLocOpBuilder b(op.getLoc(), op);
-  Type elementType = source->elementType;
+  Type elementType = source.elementType;
   Value minusInfinity = arith::ConstantOp::create(
       b, b.getFloatAttr(elementType, -std::numeric_limits<double>::infinity()));
 
   // Everything is compared with the register's constant column.
-  Value columnBase = arith::AddIOp::create(b, op.getColumn(), threadColumn);
+  Value columnBase =
+      arith::AddIOp::create(b, op.getColumn(), scores->threadColumn);
   auto from = findRowValues(*this, op, layout, op.getFrom());
   auto to = findRowValues(*this, op, layout, op.getTo());
   if (failed(from) || failed(to))
     return failure();
-  MaskBounds bounds(b, op, threadRow, columnBase, *from, *to);
+  MaskBounds bounds(b, op, scores->threadRow, columnBase, *from, *to);
 
   SmallVector<int64_t> rows = registerCoordinates(layout, 0);
-  SmallVector<Value> scalars = unpack(b, *source), results;
-  for (auto [scalar, row, column] : llvm::zip(scalars, rows, keys->registers)) {
+  SmallVector<Value> scalars = unpack(b, source), results;
+  for (auto [scalar, row, column] :
+       llvm::zip(scalars, rows, scores->keys.registers)) {
     auto [lower, upper] = bounds.of(row);
     Value position = arith::ConstantIntOp::create(b, column, 32);
     Value keep;
@@ -435,20 +465,14 @@ static FailureOr<SmallVector<Value>> inlineScalars(PartitionLowering &lowering,
 
 template <>
 LogicalResult PartitionLowering::lower(MapElementsOp op) {
-  FailureOr<TileValue> source = tile(op, op.getSource());
-  if (failed(source))
+  FailureOr<PlacedScores> scores = placeScores(*this, op);
+  if (failed(scores))
     return failure();
-  const TileLayout &layout = source->layout;
-  FailureOr<ColumnKeys> keys = getColumnKeys(op, layout, op.getQuads());
-  if (failed(keys))
-    return failure();
-  Value threadRow = threadCoordinate(layout, 0);
-  Value threadColumn = layout.rank() == 1
-                           ? Value()
-                           : threadCoordinate(layout, 1, keys->threadStep);
+  const TileValue &source = scores->tile;
+  const TileLayout &layout = source.layout;
   ImplicitLocOpBuilder b(op.getLoc(), op);
-  SmallVector<Value> scalars = unpack(b, *source);
-  SmallVector<Type> types(scalars.size(), source->elementType);
+  SmallVector<Value> scalars = unpack(b, source);
+  SmallVector<Type> types(scalars.size(), source.elementType);
   scf::IfOp branch;
   if (op.getUnless()) {
     branch = scf::IfOp::create(b, types, op.getUnless(), /*addThenBlock=*/true,
@@ -457,14 +481,15 @@ LogicalResult PartitionLowering::lower(MapElementsOp op) {
     scf::YieldOp::create(b, scalars);
     b.setInsertionPointToEnd(branch.elseBlock());
   }
-  Value rowBase = arith::AddIOp::create(b, op.getRow(), threadRow);
+  Value rowBase = arith::AddIOp::create(b, op.getRow(), scores->threadRow);
   Value columnBase = op.getColumn();
-  if (threadColumn)
-    columnBase = arith::AddIOp::create(b, columnBase, threadColumn);
+  if (scores->threadColumn)
+    columnBase = arith::AddIOp::create(b, columnBase, scores->threadColumn);
   SmallVector<int64_t> rows = registerCoordinates(layout, 0);
   SmallVector<Value> results;
   Block &body = op.getBody().front();
-  for (auto [scalar, row, column] : llvm::zip(scalars, rows, keys->registers)) {
+  for (auto [scalar, row, column] :
+       llvm::zip(scalars, rows, scores->keys.registers)) {
     IRMapping mapping;
     mapping.map(body.getArgument(0), scalar);
     mapping.map(body.getArgument(1),
@@ -485,7 +510,7 @@ LogicalResult PartitionLowering::lower(MapElementsOp op) {
     b.setInsertionPointAfter(branch);
     results = llvm::to_vector_of<Value>(branch.getResults());
   }
-  setTile(op.getResult(), layout, pack(b, results, source->elementType));
+  setTile(op.getResult(), layout, pack(b, results, source.elementType));
   return success();
 }
 
