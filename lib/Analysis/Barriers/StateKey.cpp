@@ -538,6 +538,8 @@ void StateKey::countWork(Work &work) const {
            m.accesses.size() * m.program->accesses.size() / 64);
   work.take(summary.facts);
   work.take(m.facts);
+  if (forgetsLaunch)
+    work.take(m.unknowns->ofEachLaunch);
 }
 
 StateSummary &StateKey::summarise(Work &work) {

@@ -157,6 +157,7 @@ public:
   void forgetLaunch();
 
 private:
+  class Names;
   void countWork(Work &work) const;
   void dropAccesses();
   void dropWords();
@@ -211,6 +212,7 @@ private:
   void orderBarriers();
   void addWords();
   void addUnknowns();
+  void dropLaunch(const Names &names, const llvm::DenseSet<uint32_t> &kept);
 
   Machine &m;
   StateSummary summary;
@@ -232,6 +234,9 @@ private:
   llvm::DenseMap<uint32_t, int64_t> groupOf;
   /// Values that are sums of unknowns, in the order in which they come up.
   std::vector<Affine> sums;
+  bool forgetsLaunch = false;
+  /// What loops that are not over have left is made of these.
+  llvm::DenseSet<uint32_t> counted;
 };
 
 } // namespace mlir::attn::barriers

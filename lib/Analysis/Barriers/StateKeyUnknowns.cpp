@@ -12,10 +12,8 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::barriers;
 
-namespace {
-
 /// Other unknowns in place of those of a state: sums that come up in it.
-class Names {
+class StateKey::Names {
 public:
   explicit Names(const llvm::DenseSet<uint32_t> &pinned) : pinned(pinned) {}
   /// Makes a sum, or a part of it, an unknown of its own, if one in it is not
@@ -36,9 +34,7 @@ private:
   Sums given, meant;
 };
 
-} // namespace
-
-Affine Names::replace(const Affine &sum, const Sums &by) {
+Affine StateKey::Names::replace(const Affine &sum, const Sums &by) {
   Affine result(sum.constant);
   for (auto [number, factor] : sum.terms) {
     auto found = by.find(number);
@@ -48,7 +44,7 @@ Affine Names::replace(const Affine &sum, const Sums &by) {
   return result;
 }
 
-void Names::add(const Affine &sum) {
+void StateKey::Names::add(const Affine &sum) {
   // Of a multiple of a number it matters how many times that is.
   Affine renamed = rename(sum);
   renamed = renamed.dividedBy(renamed.getCommonFactor());
@@ -74,7 +70,6 @@ void Names::add(const Affine &sum) {
 /// Integers that are not there would come back.
 void StateKey::forgetLaunch() {
   m.impossible |= !m.facts.haveIntegers();
-  llvm::DenseSet<uint32_t> counted;
   for (const Warp &warp : m.warps)
     for (Slot slot : m.program->counters) {
       bool isLive = warp.state != Warp::Done &&
@@ -92,6 +87,33 @@ void StateKey::forgetLaunch() {
         }))
       kept.add(fact);
   m.facts = kept;
+  forgetsLaunch = true;
+}
+
+/// Drops what was learned of numbers of the launch alone, which may come of
+/// what was known of a tile that is over by now. What holds in each launch may
+/// have been left out beside it.
+void StateKey::dropLaunch(const Names &names,
+                          const llvm::DenseSet<uint32_t> &kept) {
+  const Facts &always = m.unknowns->ofEachLaunch;
+  auto isLearned = [&](const Affine &fact) {
+    return llvm::all_of(fact.terms,
+                        [&](const auto &term) {
+                          return m.unknowns->isOfLaunch(term.first) &&
+                                 !counted.contains(term.first);
+                        }) &&
+           !always.imply(fact);
+  };
+  Facts known;
+  for (const Affine &fact : summary.facts.get())
+    if (!isLearned(names.restore(fact)))
+      known.add(fact);
+  if (known.get().size() == summary.facts.get().size())
+    return;
+  for (const Affine &fact : always.get())
+    known.add(names.rename(fact));
+  known.keepOnly(kept);
+  summary.facts = std::move(known);
 }
 
 /// What nothing says is not known in the machine either from here on: another
@@ -166,6 +188,8 @@ void StateKey::addUnknowns() {
   for (const Affine &fact : m.facts.get())
     summary.facts.add(names.rename(fact));
   summary.facts.keepOnly(kept);
+  if (forgetsLaunch)
+    dropLaunch(names, kept);
   m.facts = Facts();
   for (const Affine &fact : summary.facts.get())
     m.facts.add(names.restore(fact));

@@ -241,12 +241,19 @@ Error Decoder::decode(const AstInst &ast) {
 }
 
 /// True if an instruction may stand in front of the wait for the grid in front:
-/// it is a hint, or a load that says that others may write meanwhile.
+/// it is a hint, or a load that says that others may write meanwhile, or moves
+/// what no other grid reaches.
 static bool isHarmlessEarly(const AstInst &inst) {
   auto has = [&](llvm::StringRef mod) {
     return llvm::is_contained(inst.mods, mod);
   };
   if (has("param") || has("prefetch"))
+    return true;
+  // A copy has shared memory at one end, and may have global memory at the
+  // other one.
+  bool hasOneEnd = !inst.base.starts_with("cp");
+  if (hasOneEnd && (has("local") || has("shared") || has("shared::cta") ||
+                    has("shared::cluster")))
     return true;
   if (inst.base == "ld")
     return has("volatile") || has("relaxed");

@@ -66,12 +66,27 @@ protected:
 
 } // namespace
 
+/// Kernels among which each kind of fault comes up: the rarest one is in one of
+/// some hundreds.
+static constexpr unsigned kMostDrawn = 20000;
+
 void BarrierOracle::compare(bool lanes) {
   unsigned count = getNumber("ATTN_ORACLE_KERNELS", lanes ? 300 : 500);
   std::mt19937 rng(getNumber("ATTN_ORACLE_SEED", 1));
-  unsigned proved = 0, skipped = 0, differences = 0;
+  unsigned drawn = 0, proved = 0, skipped = 0, differences = 0;
   std::map<BarrierFault, unsigned> refused;
-  for (unsigned i = 0; i < count; ++i) {
+  const BarrierFault faults[] = {
+      BarrierFault::Attribution, BarrierFault::Count,    BarrierFault::Slip,
+      BarrierFault::EarlyWait,   BarrierFault::Deadlock, BarrierFault::Race,
+      BarrierFault::Exit};
+  // All that can be wrong here has to be put to the test: more are drawn where
+  // these did not have a rare fault. Threads of a warp add races to them.
+  auto isMissing = [&](BarrierFault fault) {
+    return (!lanes || fault == BarrierFault::Race) && refused[fault] == 0;
+  };
+  for (unsigned i = 0;
+       i < count || (i < kMostDrawn && llvm::any_of(faults, isMissing)); ++i) {
+    ++drawn;
     SmallKernel kernel = makeKernel(rng, lanes);
     std::optional<std::string> wrong;
     if (!explore(kernel, wrong)) {
@@ -100,17 +115,12 @@ void BarrierOracle::compare(bool lanes) {
           << text;
   }
   EXPECT_EQ(differences, 0u);
-  // All that can be wrong here has to be put to the test.
-  EXPECT_GT(proved, count / 10);
-  EXPECT_LT(skipped, count / 10 + 1);
+  EXPECT_GT(proved, drawn / 10);
+  EXPECT_LT(skipped, drawn / 10 + 1);
   llvm::outs() << proved << " proved, " << skipped << " with too many states, "
                << differences << " differences";
-  for (BarrierFault fault :
-       {BarrierFault::Attribution, BarrierFault::Count, BarrierFault::Slip,
-        BarrierFault::EarlyWait, BarrierFault::Deadlock, BarrierFault::Race,
-        BarrierFault::Exit}) {
-    EXPECT_TRUE((lanes && fault != BarrierFault::Race) || refused[fault] > 0)
-        << stringifyBarrierFault(fault).str();
+  for (BarrierFault fault : faults) {
+    EXPECT_FALSE(isMissing(fault)) << stringifyBarrierFault(fault).str();
     llvm::outs() << ", " << refused[fault] << " "
                  << stringifyBarrierFault(fault);
   }
