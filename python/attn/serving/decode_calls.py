@@ -12,6 +12,7 @@ from ..options import argument_names, readers
 from ..tensors import padding, tensor_views
 from . import decode_launch, merging, packed_runs
 from .decode_launch import join_results
+from .query_rows import check_out_type
 from .settings import Settings, trace_mods
 
 
@@ -70,6 +71,8 @@ def _call(
     texts, captures = trace_mods(*mods)
     lse, out, stream, *stated, amax = outputs
     asked = attention_outputs.read(out, *stated, options["out_scale"], amax)
+    if asked.out_type not in (None, attention_outputs.PAIRED):
+        check_out_type(asked.out_type, "out_type")
     made = {} if asked.out_type is None else {"out_type": asked.out_type}
     settings = Settings.read(**options, **made, **texts)
     if "kv_cache" in tensors:

@@ -15,7 +15,6 @@ from ..options import argument_names, kernel_sizes
 from ..record import DYNAMIC, Binder, TensorView, Workspace
 from ..tensors import batch_lists, tensor_views
 from ..tensors.argument_checks import (
-    check_amax,
     check_columns,
     check_device,
     check_heads,

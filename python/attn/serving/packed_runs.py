@@ -14,7 +14,7 @@ from ..errors import ArgumentError
 from ..launch import device_tensors
 from ..options import readers
 from ..tensors import batch_lists, tensor_views
-from ..tensors.argument_checks import check_device, check_torch
+from ..tensors.argument_checks import check_beside
 from ..tensors.tensor_views import expect
 from .query_rows import check_out_type
 
@@ -57,11 +57,9 @@ def _check(tensors: dict[str, Any], lengths: Any, captures: list[Any], settings:
 def _check_output(name: str, output: Any, shape: list[int], q: Any) -> str:
     """Returns the element type of the caller's output. Raises ArgumentError unless it is a tensor
     of torch of this shape, on q's device."""
-    check_torch(name, output)
+    check_beside(name, output, q)
     expect(name, "shape", shape, list(output.shape))
-    view = device_tensors.describe(name, output)
-    check_device(name, view, device_tensors.describe("q", q).device)
-    return view.dtype
+    return device_tensors.describe(name, output).dtype
 
 
 def _read_outputs(tensors: dict[str, Any], lse: Any, out: Any) -> str | None:

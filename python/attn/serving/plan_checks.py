@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import ArgumentError
+from ..launch.device_tensors import name_device
 from ..record import TensorView
 from ..tensors import tensor_views
-from ..tensors.argument_checks import check_device, check_sinks
+from ..tensors.argument_checks import check_amax, check_device, check_sinks
 from ..tensors.tensor_views import HOST, expect
 from .decode_problem import DecodeProblem
 from .pool_rows import check_planned_rows, check_planned_state
@@ -70,8 +71,7 @@ def check_planned_amax(amax: Any, p: DecodeProblem, device: int) -> None:
     if amax is None:
         return
     view = tensor_views.view("amax", amax)
-    expect("amax", "elements of", "f32", view.dtype)
-    expect("amax", "shape", [1], list(view.shape))
+    check_amax(view)
     if view.device != device:
         raise ArgumentError(
             f'tensor "amax": expected it on {name_device(device)}, got {name_device(view.device)}'
