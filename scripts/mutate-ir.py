@@ -145,6 +145,9 @@ class Tools:
         # Each of several steps has a grid of its own.
         is_persistent = is_planned and launch["target"]["chip"] != "sm_80" and "steps" not in launch
         grid = [f"--grid={launch['cluster'][0]},1,1"] if is_persistent else []
+        if "clusterlaunchcontrol" in ptx_text:
+            # Each tile has a CTA or cluster, one of which takes all over.
+            grid = ["--started=1"]
         for more in (["--schedule=random", "--seed=1", "--adversarial"], []):
             code, text = self.run(*command, *grid, *verify, "--jobs=1", *more)
             if code == 1 and "findings:        none" in text:
