@@ -318,11 +318,10 @@ static constexpr int32_t kLargestExponent = 14, kSmallestExponent = 1;
 /// The sum of such exponents of a number and its inverse.
 static constexpr int32_t kInverseExponents = 254;
 
-SmallVector<Value> attn::emitScaledRows(const AttentionTile &tile,
-                                        ValueRange columns, Value factor,
-                                        Value initWeight,
-                                        const DividedRows *divided,
-                                        const ResultColumns &group) {
+SmallVector<Value>
+attn::emitScaledRows(const AttentionTile &tile, ValueRange columns,
+                     Value factor, Value initWeight, const DividedRows *divided,
+                     const ResultColumns &group, const ResultColumns &stored) {
   ImplicitLocOpBuilder &b = tile.b;
   ResultColumns scales = group;
   scales.isOneColumn = true;
@@ -332,7 +331,7 @@ SmallVector<Value> attn::emitScaledRows(const AttentionTile &tile,
   if (initWeight || tile.valueDescale) {
     Value spread = divided ? divided->spread(b, factor) : factor;
     for (Value &part : wide)
-      part = emitQuotient(tile, part, spread, /*columns=*/{}, initWeight,
+      part = emitQuotient(tile, part, spread, stored, initWeight,
                           /*rounds=*/false);
     factor = {};
   }

@@ -427,7 +427,7 @@ void attn::storeResults(WsTmemKernel &shared) {
         ResultColumns group = shared.getResultColumns(first / most, 1);
         group.partColumns /= most;
         part = emitScaledRows(tile, part, factor, weight, /*divided=*/nullptr,
-                              group)
+                              group, stored)
                    .front();
       } else {
         part = emitQuotient(tile, part, factor, stored, weight);

@@ -35,11 +35,13 @@ Value emitQuotient(const AttentionTile &tile, Value o, Value inverse,
 /// `initWeight` as emitQuotient has it, in f16: in units of the scales of the
 /// rows, or of their columns' group, which are stored in the column `group` of
 /// scales. `divided` tells how warps divide columns, if they do; then
-/// `initWeight` has their layout and `factor` that of all columns.
+/// `initWeight` has their layout and `factor` that of all columns. With
+/// `initWeight` the columns are those that `stored` says.
 SmallVector<Value> emitScaledRows(const AttentionTile &tile, ValueRange columns,
                                   Value factor, Value initWeight,
                                   const DividedRows *divided = nullptr,
-                                  const ResultColumns &group = {});
+                                  const ResultColumns &group = {},
+                                  const ResultColumns &stored = {});
 
 /// Where the log-sum-exps of rows go or, with `row_state`, their maxima and
 /// sums; empty if nobody wants them.
