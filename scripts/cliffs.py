@@ -258,6 +258,9 @@ REASONS = [
            2.4, lambda j: j.walk.startswith("columns")),
     Reason("One more key takes another block, of which short problems have few",
            1.4, lambda j: j.walk.startswith("keys") and int(j.before) <= 256),
+    Reason("Beside keys that L2 holds `decode` has one tile for all of them only where other "
+           "schedules take twice as long (margins.json); else its keys are cut into runs",
+           1.4, lambda j: j.walk == "keys-decode" and set(j.schedules) == {"decode"}),
     Reason("One more head takes another wave of tiles",
            1.6, lambda j: j.walk.startswith("heads")),
     Reason("Another form of a mask or of pages has another schedule or order of tiles",

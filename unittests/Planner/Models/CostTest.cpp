@@ -83,7 +83,8 @@ TEST_F(CostTest, UnevenWavesTakeLonger) {
       };
       double whole = time(sms), uneven = time(sms + 1), next = time(2 * sms);
       std::string what = (order + ", dynamic = " + dynamic).str();
-      EXPECT_GT(uneven, 1.4 * whole) << what;
+      // The start of the launch is in all of them.
+      EXPECT_GT(uneven, 1.25 * whole) << what;
       EXPECT_LE(uneven, next) << what;
       EXPECT_GT(uneven / (sms + 1), 1.3 * next / (2 * sms)) << what;
     }
