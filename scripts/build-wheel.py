@@ -7,10 +7,12 @@ zlib, zstd and libstdc++. Its commands are functions of that library. packaging/
 files, the components with their licences, and the versions of the tools. Two runs in one folder
 give equal bytes.
 
-usage: scripts/build-wheel.py [--out=FOLDER] [--twice] [--runtime-only]
+usage: scripts/build-wheel.py [--out=FOLDER] [--twice] [--runtime-only] [--machine=NAME]
   --out           where the wheels go (default: wheels in the build folder)
   --twice         make them twice, and fail where the bytes differ
   --runtime-only  make attn-runtime alone, which needs no build
+  --machine       the machine that the wheel is for (default: this one's); for aarch64, elsewhere,
+                  scripts/cross-build.sh compiles what is linked
 """
 
 import argparse
@@ -32,10 +34,10 @@ PACKAGING = ROOT / "packaging"
 VENV = ROOT / ".venv-wheel"
 #: Where a program's headers say that it has tables of frames (elf.h).
 PT_GNU_EH_FRAME = 0x6474E550
-MACHINE = platform.machine()
 #: The oldest C library that the wheel runs with.
 GLIBC = "2.28"
-TAG = f"manylinux_{GLIBC.replace('.', '_')}_{MACHINE}"
+#: The version of GCC whose libraries are linked in, as components.toml has them.
+GCC = "12"
 #: Bytes that the wheels may have.
 LIMITS = {"attn": 25_000_000, "attn_runtime": 300_000}
 #: What attn-runtime has of the package: what launches bundles, and what that uses.
@@ -60,6 +62,33 @@ __all__ = [
     "load",
 ]
 '''
+
+
+class Target:
+    """The machine that a wheel is for, and where its parts are."""
+
+    def __init__(self, machine: str) -> None:
+        self.machine = machine
+        self.is_own = machine == platform.machine()
+        self.build = BUILD if self.is_own else BUILD / machine
+        #: Where the packages of its archives are installed, or unpacked.
+        self.root = pathlib.Path("/") if self.is_own else self.build / "root"
+        self.tag = f"manylinux_{GLIBC.replace('.', '_')}_{machine}"
+
+    def compile(self) -> None:
+        if self.is_own:
+            run("ninja", "-C", self.build, "AttnWheelParts")
+        else:
+            run(ROOT / "scripts" / "cross-build.sh", self.build)
+
+    def read_parts(self, name: str, suffix: str) -> list[str]:
+        return [each for each in (self.build / name).read_text().split() if each.endswith(suffix)]
+
+    def find_compiler_archives(self) -> list[pathlib.Path]:
+        """GCC's archives, in the folder of the version whose C++ library is a package of the wheel."""
+        names = [f"lib{name}.a" for name in ("stdc++", "gcc_eh", "gcc")]
+        folder = self.root / "usr/lib/gcc" / f"{self.machine}-linux-gnu" / GCC
+        return [folder / name for name in names]
 
 
 def run(*command: object, **options: object) -> str:
@@ -148,19 +177,19 @@ def write_sbom(path: pathlib.Path, version: str, components: list[dict]) -> None
     path.write_text(JsonV1Dot6(bom).output_as_string(indent=2) + "\n", encoding="utf-8")
 
 
-def link(path: pathlib.Path, soname: str, exports: pathlib.Path, own: list[str], prefixes: tuple[str, ...]) -> None:
+def link(
+    target: Target, path: pathlib.Path, soname: str, exports: pathlib.Path, own: list[str], prefixes: tuple[str, ...]
+) -> None:
     """Links `own` objects, and what they use of the archives, to a library of the wheel, which
     exports nothing that does not begin with one of `prefixes`."""
-    parts = (BUILD / "wheel-parts.txt").read_text().split()
-    zig = [sys.executable, "-m", "ziglang", "cc", "-target", f"{MACHINE}-linux-gnu.{GLIBC}"]
+    zig = [sys.executable, "-m", "ziglang", "cc", "-target", f"{target.machine}-linux-gnu.{GLIBC}"]
     shim = path.with_name("glibc_shim.o")
     run(*zig, "-O2", "-fPIC", "-c", PACKAGING / "glibc_shim.c", "-o", shim)
-    gcc = [run("gcc", f"-print-file-name=lib{name}.a").strip() for name in ("stdc++", "gcc_eh", "gcc")]
-    multiarch = pathlib.Path("/usr/lib") / f"{MACHINE}-linux-gnu"
+    multiarch = target.root / "usr/lib" / f"{target.machine}-linux-gnu"
     run(
         *zig, "-shared", "-nostdlib++", "-Wl,-s", "-Wl,--gc-sections",
         f"-Wl,--version-script={exports}", f"-Wl,-soname,{soname}", *own, shim, "-Wl,--start-group",
-        *[each for each in parts if each.endswith(".a")], *gcc,
+        *target.read_parts("wheel-parts.txt", ".a"), *target.find_compiler_archives(),
         multiarch / "libz.a", multiarch / "libzstd.a", "-Wl,--end-group",
         "-lc", "-lm", "-ldl", "-lpthread", "-o", path,
     )  # fmt: skip
@@ -190,14 +219,15 @@ def clear_unwinding(path: pathlib.Path) -> None:
     path.write_bytes(data)
 
 
-def link_libraries(compiler: pathlib.Path, driver: pathlib.Path) -> None:
+def link_libraries(target: Target, compiler: pathlib.Path, driver: pathlib.Path) -> None:
     """Links the compiler, and the stand-in for the CUDA driver, which programs load by its name."""
-    run("ninja", "-C", BUILD, "AttnWheelParts")
-    objects = [each for each in (BUILD / "wheel-parts.txt").read_text().split() if each.endswith(".o")]
-    link(compiler, "libAttnC.so.1", ROOT / "lib" / "CAPI" / "exports.map", objects, ("attn",))
-    objects = (BUILD / "wheel-driver-parts.txt").read_text().split()
-    prefixes = ("cu", "attnSim", "_cu", "CuteDSLRT_")
-    link(driver, "libcuda.so.1", ROOT / "tools" / "cuda-driver" / "driver.map", objects, prefixes)
+    target.compile()
+    objects = target.read_parts("wheel-parts.txt", ".o")
+    exports = ROOT / "lib" / "CAPI" / "exports.map"
+    link(target, compiler, "libAttnC.so.1", exports, objects, ("attn",))
+    objects = target.read_parts("wheel-driver-parts.txt", ".o")
+    exports = ROOT / "tools" / "cuda-driver" / "driver.map"
+    link(target, driver, "libcuda.so.1", exports, objects, ("cu", "attnSim", "_cu", "CuteDSLRT_"))
 
 
 def copy_package(source: pathlib.Path, folder: pathlib.Path, names: tuple[str, ...] = ()) -> None:
@@ -210,21 +240,21 @@ def copy_package(source: pathlib.Path, folder: pathlib.Path, names: tuple[str, .
         shutil.copyfile(source / name, folder / name)
 
 
-def stage(folder: pathlib.Path, project: str, page: str) -> None:
+def stage(folder: pathlib.Path, project: str, page: str, tag: str = "") -> None:
     """What hatchling reads beside the package."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     shutil.copyfile(PACKAGING / project, folder / "pyproject.toml")
     text = (folder / "pyproject.toml").read_text()
-    (folder / "pyproject.toml").write_text(text.replace("manylinux_2_28_x86_64", TAG))
+    (folder / "pyproject.toml").write_text(text.replace("manylinux_2_28_x86_64", tag))
     shutil.copyfile(PACKAGING / "hatch_build.py", folder / "hatch_build.py")
     shutil.copyfile(ROOT / "pyproject.toml", folder / "project.toml")
     shutil.copyfile(ROOT / "docs" / page, folder / "README.md")
     shutil.copyfile(ROOT / "LICENSE", folder / "LICENSE")
 
 
-def stage_attn(folder: pathlib.Path) -> None:
-    stage(folder, "attn.toml", "Python.md")
+def stage_attn(folder: pathlib.Path, target: Target) -> None:
+    stage(folder, "attn.toml", "Python.md", target.tag)
     copy_package(ROOT / "python" / "attn", folder / "attn")
     library = folder / "attn" / "_lib" / "libAttnC.so"
     library.parent.mkdir()
@@ -232,7 +262,7 @@ def stage_attn(folder: pathlib.Path) -> None:
     driver.parent.mkdir()
     linked = folder / "linked"
     linked.mkdir()
-    link_libraries(linked / library.name, linked / driver.name)
+    link_libraries(target, linked / library.name, linked / driver.name)
     for each in (library, driver):
         shutil.move(linked / each.name, each)
     shutil.rmtree(linked)
@@ -304,14 +334,15 @@ def check_tag(wheel: pathlib.Path) -> str:
     return found[1]
 
 
-def make_all(out: pathlib.Path, runtime_only: bool) -> list[pathlib.Path]:
+def make_all(out: pathlib.Path, runtime_only: bool, target: Target) -> list[pathlib.Path]:
     out.mkdir(parents=True, exist_ok=True)
-    for old in out.glob("attn*.whl"):
+    # Those of other machines stay.
+    for old in (*out.glob(f"attn-*{target.tag}.whl"), *out.glob("attn_runtime-*.whl")):
         old.unlink()
     staging = BUILD / "wheel-staging"
     wheels = []
     if not runtime_only:
-        stage_attn(staging / "attn")
+        stage_attn(staging / "attn", target)
         wheels.append(make_wheel(staging / "attn", out))
         print(f"{wheels[0].name}: auditwheel finds {check_tag(wheels[0])}")
     stage_runtime(staging / "attn-runtime")
@@ -328,12 +359,16 @@ def main() -> int:
     parser.add_argument("--out", type=pathlib.Path, default=BUILD / "wheels")
     parser.add_argument("--twice", action="store_true")
     parser.add_argument("--runtime-only", action="store_true")
+    parser.add_argument("--machine", choices=("aarch64", "x86_64"), default=platform.machine())
     options = parser.parse_args()
     enter_venv()
-    wheels = make_all(options.out.absolute(), options.runtime_only)
+    target = Target(options.machine)
+    if not target.is_own and options.machine != "aarch64":
+        raise SystemExit(f"error: expected a wheel for this machine or aarch64, got {options.machine}")
+    wheels = make_all(options.out.absolute(), options.runtime_only, target)
     if options.twice:
         first = [wheel.read_bytes() for wheel in wheels]
-        again = make_all(options.out.absolute(), options.runtime_only)
+        again = make_all(options.out.absolute(), options.runtime_only, target)
         if [wheel.read_bytes() for wheel in again] != first:
             raise SystemExit("error: a second build gives other bytes")
         print("two builds give equal bytes")

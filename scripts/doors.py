@@ -6,6 +6,7 @@ environment of each Python that is found, and, where debootstrap is installed an
 in a minimal Debian of each suite, and the README's example, both commands and the stand-in driver
 run there. The oldest one's Python is too old: a newer one is built there, once. In another one a
 small repository of Triton's kernels is tested, by the lines of the page on the stand-in driver.
+A wheel for aarch64 is tried where one was made, by QEMU.
 Then the tests of python/tests/doors run with the pinned torch and transformers, on the simulator.
 The limit is 20 minutes of two cores; downloads (some 5 GB for torch, once), the minimal Debians,
 which are kept, and the first build are not counted. What counts is processor time, which other work
@@ -22,6 +23,7 @@ The last line is "N passed, N failed, N skipped".
 import argparse
 import os
 import pathlib
+import platform
 import re
 import resource
 import shutil
@@ -47,9 +49,20 @@ NOT_COUNTED = "not counted"
 TRITON_SUITE = "bookworm"
 TRITON_NEEDS = ("gcc", "libc6-dev", "python3-dev")
 MOST_SECONDS = 300
+#: Loads a kernel through the stand-in driver.
+DRIVER = r"""
+import attn
+import ctypes
+from attn.sim import stand_in
+cuda = ctypes.CDLL(str(stand_in.find_folder() / "libcuda.so.1"))
+held, text = ctypes.c_void_p(), attn.compile(q=(1, 1, 64, 64), dtype="float16", chip="sm_80").ptx.encode()
+assert cuda.cuInit(0) == cuda.cuDevicePrimaryCtxRetain(ctypes.byref(held), 0) == cuda.cuCtxSetCurrent(held) == 0
+assert cuda.cuModuleLoadData(ctypes.byref(held), text) == 0 != cuda.cuModuleLoadData(ctypes.byref(held), b"no PTX")
+print("tried with", sys.version.split()[0], "of", platform.machine())
+"""
 #: Run in a folder with README.md, by the interpreter that the wheel is installed for.
 TRIAL = r"""
-import importlib.metadata, pathlib, re, subprocess, sys
+import importlib.metadata, pathlib, platform, re, subprocess, sys
 [block] = re.findall(r"```python\n(.*?)```", pathlib.Path("README.md").read_text(), re.S)
 exec(compile(block, "README.md", "exec"), {})
 import attn
@@ -61,13 +74,12 @@ subprocess.run([folder / "attn-run", "--help"], check=True, stdout=subprocess.DE
 [plugin] = [each for each in importlib.metadata.entry_points(group="pytest11") if each.name == "attn"]
 assert plugin.value == "attn.sim.pytest_plugin"
 assert subprocess.run([folder / "attn-sim", "--verfy"], capture_output=True).returncode == 1
-import ctypes
-from attn.sim import stand_in
-cuda = ctypes.CDLL(str(stand_in.find_folder() / "libcuda.so.1"))
-held, text = ctypes.c_void_p(), attn.compile(q=(1, 1, 64, 64), dtype="float16", chip="sm_80").ptx.encode()
-assert cuda.cuInit(0) == cuda.cuDevicePrimaryCtxRetain(ctypes.byref(held), 0) == cuda.cuCtxSetCurrent(held) == 0
-assert cuda.cuModuleLoadData(ctypes.byref(held), text) == 0 != cuda.cuModuleLoadData(ctypes.byref(held), b"no PTX")
-print("tried with", sys.version.split()[0])
+"""
+#: The same where a program of the interpreter cannot start others.
+SHORT_TRIAL = r"""
+import pathlib, platform, re, sys
+[block] = re.findall(r"```python\n(.*?)```", pathlib.Path("README.md").read_text(), re.S)
+exec(compile(block, "README.md", "exec"), {})
 """
 
 
@@ -86,7 +98,7 @@ def count_cpu() -> float:
 
 
 def find_wheel() -> pathlib.Path:
-    found = sorted(WHEELS.glob("attn-*.whl"))
+    found = sorted(WHEELS.glob(f"attn-*_{platform.machine()}.whl"))
     if not found:
         raise Skip("no wheel was made")
     return found[0]
@@ -115,7 +127,7 @@ def try_python(minor: int) -> None:
     run(python, "-m", "venv", folder)
     run(folder / "bin" / "pip", "-q", "install", wheel)
     shutil.copy(ROOT / "README.md", folder)
-    (folder / "trial.py").write_text(TRIAL)
+    (folder / "trial.py").write_text(TRIAL + DRIVER)
     variables = {**os.environ, "ATTN_CACHE_DIR": str(folder / "cache")}
     for name in ("PYTHONPATH", "ATTN_LIBRARY"):
         variables.pop(name, None)
@@ -170,13 +182,31 @@ def try_debian(suite: str) -> None:
     trial.mkdir(exist_ok=True)
     for file in (wheel, ROOT / "README.md"):
         shutil.copy(file, trial)
-    (trial / "trial.py").write_text(TRIAL)
+    (trial / "trial.py").write_text(TRIAL + DRIVER)
     python = "/usr/local/bin/python3" if suite in NEWER_PYTHON else "python3"
     commands = (
         f"cd /trial && rm -rf v && {python} -m venv v && v/bin/pip -q install /trial/{wheel.name} && "
         "v/bin/python trial.py"
     )
     run("chroot", root, "sh", "-c", commands)
+
+
+def try_aarch64() -> None:
+    """The interpreter and the C library are those that the cross compiler's packages came with."""
+    wheels, root = sorted(WHEELS.glob("attn-*_aarch64.whl")), BUILD / "aarch64" / "root"
+    if not wheels or not shutil.which("qemu-aarch64-static"):
+        raise Skip("needs a wheel by scripts/build-wheel.py --machine=aarch64, and qemu-user-static")
+    folder = FOLDER / "aarch64"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    platforms = [f"--platform=manylinux_2_{minor}_aarch64" for minor in (17, 28)]
+    of_wheel = ["--only-binary=:all:", *platforms, "--python-version=3.11"]
+    run(sys.executable, "-m", "pip", "-q", "install", "--target", folder, *of_wheel, wheels[0])
+    shutil.copy(ROOT / "README.md", folder)
+    (folder / "trial.py").write_text(SHORT_TRIAL + DRIVER)
+    variables = {**os.environ, "ATTN_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": str(folder)}
+    variables.pop("ATTN_LIBRARY", None)
+    run("qemu-aarch64-static", "-L", root, root / "usr/bin/python3.11", "trial.py", cwd=folder, env=variables)
 
 
 def try_triton(name: str) -> None:
@@ -245,6 +275,7 @@ def list_steps(debian: bool) -> list[tuple[str, object, tuple[object, ...]]]:
     steps += [("wheels", make_wheels, ("--twice",))]
     steps += [(f"wheel, Python 3.{minor}", try_python, (minor,)) for minor in VERSIONS]
     steps += [(f"wheel, Debian {suite}", try_debian, (suite,)) for suite in suites]
+    steps += [("wheel, aarch64", try_aarch64, ())]
     if debian:
         steps += [("a repository of Triton's kernels", try_triton, ("triton",))]
     return [*steps, ("torch and transformers", run_tests, ())]
