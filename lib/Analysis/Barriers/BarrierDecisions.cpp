@@ -198,4 +198,9 @@ void Compiler::computeLiveness() {
   program.live.resize(hasLeaders ? program.cluster : 1);
   for (auto [rank, live] : llvm::enumerate(program.live))
     live = findLive(program, rank, bits, makes);
+  program.acrossTiles.resize(bits);
+  for (auto [number, step] : llvm::enumerate(program.steps))
+    if (step.code == Code::Tile && step.value == kNextTile)
+      for (const std::vector<llvm::BitVector> &live : program.live)
+        program.acrossTiles |= live[number];
 }

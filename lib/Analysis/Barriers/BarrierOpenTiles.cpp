@@ -84,7 +84,8 @@ void Machine::addOpenTile() {
   }
 }
 
-/// Writes a sum in place of so many times an unknown wherever that is.
+/// Writes a sum in place of so many times an unknown wherever that is. Where it
+/// is of the launch, what a tile has not computed stays what it is.
 void Machine::replace(uint32_t number, int64_t times, const Affine &by) {
   auto write = [&](Affine &sum) {
     for (auto [other, factor] : Affine(sum).terms)
@@ -92,9 +93,11 @@ void Machine::replace(uint32_t number, int64_t times, const Affine &by) {
         sum =
             sum.plus(Affine::unknown(number), -factor).plus(by, factor / times);
   };
+  bool isOfLaunch = unknowns->isOfLaunch(number);
   for (Warp &warp : warps)
     for (auto &[slot, sum] : warp.unknown)
-      write(sum);
+      if (!isOfLaunch || !program->acrossTiles.test(slot))
+        write(sum);
   for (auto &[place, word] : words)
     if (word.sum)
       write(*word.sum);
@@ -105,6 +108,9 @@ void Machine::replace(uint32_t number, int64_t times, const Affine &by) {
     write(fact);
     written.add(fact);
   }
+  if (isOfLaunch)
+    for (const Affine &fact : unknowns->ofEachLaunch.get())
+      written.add(fact);
   facts = written;
 }
 

@@ -316,6 +316,9 @@ struct Program {
   /// Values that say how many trips a loop has left, and those that fall with
   /// it.
   SmallVector<Slot> counters;
+  /// Values that are the same in all tiles of a loop over them, or go from one
+  /// tile to the next.
+  llvm::BitVector acrossTiles;
   /// Values that count trips, which nothing but a comparison with zero takes.
   llvm::BitVector counts;
   /// Values that are numbers of groups.

@@ -406,7 +406,7 @@ void StateKey::addWarp(const Warp &warp) {
       if (isOpen) {
         count.unknowns = sum->second.plus(Affine(-sum->second.constant));
         count.numbers.push_back(sum->second.constant);
-        sums.push_back(count.unknowns);
+        open.sums.push_back(count.unknowns);
       } else if (varied != warp.varied.end()) {
         count.numbers = varied->second;
       } else {
@@ -417,7 +417,7 @@ void StateKey::addWarp(const Warp &warp) {
     }
     if (isOpen) {
       add(INT64_MAX);
-      sums.push_back(sum->second);
+      open.sums.push_back(sum->second);
     }
     if (!warp.known[slot])
       continue;
@@ -520,7 +520,7 @@ void StateKey::addWords() {
     add(word->isKnown);
     if (word->sum) {
       add(INT64_MAX);
-      sums.push_back(*word->sum);
+      open.sums.push_back(*word->sum);
     } else if (word->varied.empty())
       add(word->value);
     else
@@ -538,7 +538,7 @@ void StateKey::countWork(Work &work) const {
            m.accesses.size() * m.program->accesses.size() / 64);
   work.take(summary.facts);
   work.take(m.facts);
-  if (forgetsLaunch)
+  if (open.counted)
     work.take(m.unknowns->ofEachLaunch);
 }
 
@@ -578,7 +578,7 @@ StateSummary &StateKey::summarise(Work &work) {
   // Tiles that somebody has not come to yet.
   for (size_t i = last; i < m.tiles.size(); ++i)
     if (m.program->hasOpenTiles())
-      sums.push_back(m.getOpenTile(i));
+      open.sums.push_back(m.getOpenTile(i));
     else if (i == m.openTile && !m.choices.empty())
       addVaried(m.choices);
     else

@@ -157,7 +157,6 @@ public:
   void forgetLaunch();
 
 private:
-  class Names;
   void countWork(Work &work) const;
   void dropAccesses();
   void dropWords();
@@ -212,7 +211,6 @@ private:
   void orderBarriers();
   void addWords();
   void addUnknowns();
-  void dropLaunch(const Names &names, const llvm::DenseSet<uint32_t> &kept);
 
   Machine &m;
   StateSummary summary;
@@ -232,11 +230,14 @@ private:
   /// what they are of, and those of them and of others that are of causes.
   EventSet generic, async, cause, tensor, handed, causes;
   llvm::DenseMap<uint32_t, int64_t> groupOf;
-  /// Values that are sums of unknowns, in the order in which they come up.
-  std::vector<Affine> sums;
-  bool forgetsLaunch = false;
-  /// What loops that are not over have left is made of these.
-  llvm::DenseSet<uint32_t> counted;
+  /// The unknowns of the state.
+  struct {
+    /// Values that are sums of them, in the order in which they come up.
+    std::vector<Affine> sums;
+    /// Those that loops which are not over count, where numbers of the launch
+    /// are forgotten.
+    std::optional<llvm::DenseSet<uint32_t>> counted;
+  } open;
 };
 
 } // namespace mlir::attn::barriers

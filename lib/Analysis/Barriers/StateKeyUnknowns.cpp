@@ -12,8 +12,10 @@ using namespace mlir;
 using namespace mlir::attn;
 using namespace mlir::attn::barriers;
 
+namespace {
+
 /// Other unknowns in place of those of a state: sums that come up in it.
-class StateKey::Names {
+class Names {
 public:
   explicit Names(const llvm::DenseSet<uint32_t> &pinned) : pinned(pinned) {}
   /// Makes a sum, or a part of it, an unknown of its own, if one in it is not
@@ -34,7 +36,9 @@ private:
   Sums given, meant;
 };
 
-Affine StateKey::Names::replace(const Affine &sum, const Sums &by) {
+} // namespace
+
+Affine Names::replace(const Affine &sum, const Sums &by) {
   Affine result(sum.constant);
   for (auto [number, factor] : sum.terms) {
     auto found = by.find(number);
@@ -44,7 +48,7 @@ Affine StateKey::Names::replace(const Affine &sum, const Sums &by) {
   return result;
 }
 
-void StateKey::Names::add(const Affine &sum) {
+void Names::add(const Affine &sum) {
   // Of a multiple of a number it matters how many times that is.
   Affine renamed = rename(sum);
   renamed = renamed.dividedBy(renamed.getCommonFactor());
@@ -70,6 +74,7 @@ void StateKey::Names::add(const Affine &sum) {
 /// Integers that are not there would come back.
 void StateKey::forgetLaunch() {
   m.impossible |= !m.facts.haveIntegers();
+  llvm::DenseSet<uint32_t> &counted = open.counted.emplace();
   for (const Warp &warp : m.warps)
     for (Slot slot : m.program->counters) {
       bool isLive = warp.state != Warp::Done &&
@@ -87,33 +92,35 @@ void StateKey::forgetLaunch() {
         }))
       kept.add(fact);
   m.facts = kept;
-  forgetsLaunch = true;
 }
 
-/// Drops what was learned of numbers of the launch alone, which may come of
-/// what was known of a tile that is over by now. What holds in each launch may
-/// have been left out beside it.
-void StateKey::dropLaunch(const Names &names,
-                          const llvm::DenseSet<uint32_t> &kept) {
-  const Facts &always = m.unknowns->ofEachLaunch;
+/// Returns facts without those that were learned of numbers of the launch
+/// alone, which may come of what was known of a tile that is over by now; those
+/// of `counted` stay. With them may go what holds in each launch, which is
+/// added again.
+static Facts dropLaunch(Facts facts, const Unknowns &unknowns,
+                        const llvm::DenseSet<uint32_t> &counted,
+                        const Names &names,
+                        const llvm::DenseSet<uint32_t> &kept) {
+  const Facts &always = unknowns.ofEachLaunch;
   auto isLearned = [&](const Affine &fact) {
     return llvm::all_of(fact.terms,
                         [&](const auto &term) {
-                          return m.unknowns->isOfLaunch(term.first) &&
+                          return unknowns.isOfLaunch(term.first) &&
                                  !counted.contains(term.first);
                         }) &&
            !always.imply(fact);
   };
   Facts known;
-  for (const Affine &fact : summary.facts.get())
+  for (const Affine &fact : facts.get())
     if (!isLearned(names.restore(fact)))
       known.add(fact);
-  if (known.get().size() == summary.facts.get().size())
-    return;
+  if (known.get().size() == facts.get().size())
+    return facts;
   for (const Affine &fact : always.get())
     known.add(names.rename(fact));
   known.keepOnly(kept);
-  summary.facts = std::move(known);
+  return known;
 }
 
 /// What nothing says is not known in the machine either from here on: another
@@ -129,7 +136,7 @@ void StateKey::addUnknowns() {
     for (auto [number, factor] : sum.terms)
       set.insert(number);
   };
-  for (const Affine &sum : sums)
+  for (const Affine &sum : open.sums)
     use(sum, live);
   if (asksForBlock)
     for (unsigned dim : {0, 1, 2})
@@ -169,7 +176,7 @@ void StateKey::addUnknowns() {
   for (uint32_t number : fixed)
     add(number);
   Names names(pinned);
-  for (const Affine &sum : sums)
+  for (const Affine &sum : open.sums)
     names.add(sum);
   auto addSum = [&](const Affine &sum) {
     add(sum.terms.size());
@@ -180,7 +187,7 @@ void StateKey::addUnknowns() {
     add(sum.constant);
   };
   llvm::DenseSet<uint32_t> kept = pinned;
-  for (const Affine &sum : sums) {
+  for (const Affine &sum : open.sums) {
     Affine renamed = names.rename(sum);
     use(renamed, kept);
     addSum(renamed);
@@ -188,8 +195,9 @@ void StateKey::addUnknowns() {
   for (const Affine &fact : m.facts.get())
     summary.facts.add(names.rename(fact));
   summary.facts.keepOnly(kept);
-  if (forgetsLaunch)
-    dropLaunch(names, kept);
+  if (open.counted)
+    summary.facts = dropLaunch(std::move(summary.facts), *m.unknowns,
+                               *open.counted, names, kept);
   m.facts = Facts();
   for (const Affine &fact : summary.facts.get())
     m.facts.add(names.restore(fact));

@@ -336,8 +336,16 @@ Facts::findNumbers() const {
   return std::nullopt;
 }
 
-/// Unknowns among which integers are searched for.
-static constexpr size_t kMostSearched = 24;
+/// The most that a search for integers may take, in the measure of `Work`:
+/// about as much as a run takes from one question to the next, so that a search
+/// at each of them takes as long again at most.
+static constexpr int64_t kMostSearched = 128 * 1000;
+
+/// Returns what a search for integers takes at least: each unknown is moved
+/// once, for which the whole table is gone through.
+static int64_t getSearchWork(size_t rows, size_t columns) {
+  return int64_t(columns) * rows * (columns + 1);
+}
 
 bool Facts::haveIntegers() const {
   llvm::MapVector<uint32_t, unsigned> columns;
@@ -346,10 +354,14 @@ bool Facts::haveIntegers() const {
   presburger::Simplex simplex(rows);
   if (simplex.isEmpty())
     return false;
-  // A search among many unknowns takes far too long: there may be integers
-  // then.
-  return columns.size() > kMostSearched || simplex.getSamplePointIfIntegral() ||
-         findNumbers();
+  if (simplex.getSamplePointIfIntegral())
+    return true;
+  // A search that takes far too long is left out: there may be integers then.
+  int64_t search = getSearchWork(facts.size(), columns.size());
+  if (search > kMostSearched)
+    return true;
+  work += search;
+  return findNumbers().has_value();
 }
 
 std::optional<int64_t> Facts::findOnly(const Affine &sum) const {
