@@ -28,8 +28,7 @@ VARIANTS = {
 #: Values that only a board can judge, and none has yet.
 ABSENT_BOARDS = {
     "mla.start_blocks": "what the begin of a sequence costs in blocks",
-    "ws_tmem.pair": "whether copies take the port of shared memory from operands",
-    "ws_tmem.one_ring": "the same, of pairs",
+    "ws_tmem.one_ring": "whether copies take the port of shared memory from operands",
 }
 MOST_ABSENT = 12
 #: Parameters that something else than the planner takes.

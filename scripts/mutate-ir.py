@@ -44,6 +44,8 @@ STANDARD = (
     "--q=1x1x512x64xf16 --kv-len=300 --chip=sm_100a --schedule=ws_tmem --causal",
     "--q=1x1x512x64xf16 --kv-len=300 --chip=sm_100a --schedule=ws_tmem --set pair=true",
     "--q=1x1x300x256xf16 --kv-len=200 --chip=sm_100a --schedule=ws_tmem --causal --set pair=true",
+    "--q=1x20x1x320xf16 --rope-dim=64 --kv-len=200 --no-split-keys --chip=sm_100a "
+    "--schedule=ws_tmem --set pair=true",
     "--q=1x1x100x264xf16 --kv-len=200 --chip=sm_90a --schedule=ws_columns --causal",
     "--q=1x2x4x64xf16 --kv-len=600 --chip=sm_80 --schedule=decode",
     "--q=1x16x1x96xf16 --rope-dim=32 --kv-len=70 --chip=sm_90a",

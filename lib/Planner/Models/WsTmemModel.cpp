@@ -499,7 +499,7 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
         std::max<double>(estimate.blockClocks, operands / kWidenedElements);
   if (sharesRing(facts, plan) && plan.getKvStages() < 4)
     estimate.blockClocks += kShortRingClocks;
-  // Of queries, and of results, the CTA loads and stores its rows.
+  // The CTA loads its rows of queries, and stores those of results.
   estimate.tileClocks = kTileClocks + kColumnClocks * columns * blockM /
                                           (kMostTmemTiles * kTmemRows);
   if (hasOneTile(plan))

@@ -9,8 +9,8 @@ namespace mlir::attn {
 
 /// Unit attribute of a kernel: what results need of the thread is computed
 /// behind the last loop on tiles instead of at the entry, so that it takes no
-/// registers in the loops. Partitions take the address of shared memory where
-/// they begin (attn-lower-tiles).
+/// registers in the loops. Where they begin, partitions take the address of
+/// shared memory and compute what they need of the thread (attn-lower-tiles).
 inline constexpr llvm::StringLiteral kRenewEntryAttr("attn.renew_entry");
 
 /// Unit attribute of attn.store_result, attn.global_store and llvm.store:

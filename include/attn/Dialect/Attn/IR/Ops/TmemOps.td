@@ -97,8 +97,8 @@ def Attn_TmemSliceOp : Attn_Op<"tmem.slice", [AttnRequiresSM<100>, Pure,
     DeclareOpInterfaceMethods<ViewLikeOpInterface>]> {
   let summary = "some columns of a buffer in tensor memory";
   let description = [{
-    All rows of the elements from `column` on. Columns count as the buffer's elements
-    do.
+    All rows of the elements from `column` on, which count as the buffer's do. Of one in
+    halves fewer than 128 are as many of either half: 64 from 32 on are 32 to 63, 96 to 127.
 
     Folds: a view of the buffer's own type is the buffer.
 
