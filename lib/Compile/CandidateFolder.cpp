@@ -137,10 +137,13 @@ FailureOr<SmallVector<PlanCandidate>> CandidateWriter::choose(AttentionOp op,
     auto [name, value] = StringRef(text).split('=');
     parameters.push_back({name, value});
   }
+  PlanCandidates candidates =
+      collectCandidates(*facts, target, schedules, parameters);
+  if (candidates.plans.empty())
+    completeCandidates(*facts, target, parameters, candidates);
   SmallVector<PlanCandidate> chosen;
   auto has = [&](auto predicate) { return llvm::any_of(chosen, predicate); };
-  for (PlanCandidate &each :
-       collectCandidates(*facts, target, schedules, parameters).plans) {
+  for (PlanCandidate &each : candidates.plans) {
     bool isFirst = !has([&](const PlanCandidate &other) {
       return other.schedule == each.schedule;
     });

@@ -399,7 +399,8 @@ static llvm::Error checkOutGroup(const Problem &problem) {
   return llvm::Error::success();
 }
 
-/// Rows that are not divided, which are f32 and stand beside maxima and sums.
+/// Checks rows that are not divided, which are f32 and stand beside maxima and
+/// sums.
 static llvm::Error checkRowState(const Problem &problem) {
   if (!problem.rowState)
     return llvm::Error::success();

@@ -436,8 +436,10 @@ Expected<TileLayout> mlir::attn::tmemHalfRegisters(int64_t n) {
   constexpr int64_t rows = 64, most = 128;
   bool isPart = n > 1 && n < most && llvm::isPowerOf2_64(n);
   int64_t columns = isPart ? n : most, half = columns / 2;
-  if (Error error = checkMultiple("n", n, columns))
-    return std::move(error);
+  if (n < 1 || n % columns != 0)
+    return makeError("expected n to be a multiple of {0} or a power of two "
+                     "below, got {1}",
+                     most, n);
   UnitBases unit;
   for (int64_t column = 1; column < half; column *= 2)
     unit.registers.push_back({0, column});

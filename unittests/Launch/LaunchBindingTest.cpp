@@ -345,7 +345,6 @@ TEST_F(LaunchBinding, ChecksParameters) {
   EXPECT_EQ(bindFailure(), "args[3]: tensor \"q\": its tensor map expects an "
                            "address of a multiple of 16 bytes");
   SetUp();
-  SetUp();
   scalars.erase("n");
   EXPECT_EQ(bindFailure(), "args[6]: scalar \"n\": missing value");
   scalars["n"] = 0.5;

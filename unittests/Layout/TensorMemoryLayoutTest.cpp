@@ -175,7 +175,7 @@ TEST(TensorMemoryLayout, HalvesOfAPair) {
               "expected a multiple of 128 columns in halves, or a power of two "
               "from 2 on, got 1");
   expectError(tmemHalfRegisters(96),
-              "expected n to be a positive multiple of 128, got 96");
+              "expected n to be a multiple of 128 or a power of two below, got 96");
 }
 
 TEST(TensorMemoryLayout, Errors) {

@@ -52,8 +52,8 @@ public:
   static llvm::Expected<TensorMemoryLayout> get(int64_t rows, int64_t cols,
                                                 unsigned elementBits);
   /// 64 rows of `cols` elements of 32 bits, a multiple of kHalvedColumns: of
-  /// each so many the second half lies 64 lanes behind the first one. Or some
-  /// of those, a power of two with a half in either lanes.
+  /// each so many the second half lies 64 lanes behind the first one. Or a part
+  /// of these: a power of two, of which each group of lanes has a half.
   static llvm::Expected<TensorMemoryLayout> getHalves(int64_t cols);
 
   /// (dim0, dim1) -> (lane, byte).

@@ -262,7 +262,7 @@ void KnownStates::add(Machine machine, int64_t tiles,
                       std::deque<State> &states) {
   StateKey key(machine);
   if (forgetsLaunch)
-    key.forgetLaunch();
+    key.forgetLaunch(work);
   if (machine.isImpossible())
     return;
   StateSummary &summary = key.summarise(work);

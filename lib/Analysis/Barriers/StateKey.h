@@ -154,7 +154,7 @@ public:
   void weaken(const StateSummary &joined);
   /// Forgets what tiles have said of numbers of the launch: each of them may be
   /// the first one. Before `summarise`.
-  void forgetLaunch();
+  void forgetLaunch(Work &work);
 
 private:
   void countWork(Work &work) const;

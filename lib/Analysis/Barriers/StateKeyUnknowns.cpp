@@ -72,8 +72,9 @@ void Names::add(const Affine &sum) {
 /// kept besides what holds in each launch is of tiles and of loops that are not
 /// over. This is less than is known, so what is right from here on is right.
 /// Integers that are not there would come back.
-void StateKey::forgetLaunch() {
+void StateKey::forgetLaunch(Work &work) {
   m.impossible |= !m.facts.haveIntegers();
+  work.take(m.facts);
   llvm::DenseSet<uint32_t> &counted = open.counted.emplace();
   for (const Warp &warp : m.warps)
     for (Slot slot : m.program->counters) {

@@ -473,6 +473,14 @@ static bool makesPromises(Operation *op) {
   return op->hasAttr("isExact") || op->hasAttr("nonNeg");
 }
 
+/// True for a difference that promises to be of numbers without a sign, and not
+/// below 0: whether it is can be seen.
+static bool isPromisedCount(Operation *op) {
+  auto difference = dyn_cast<arith::SubIOp>(op);
+  return difference &&
+         difference.getOverflowFlags() == arith::IntegerOverflowFlags::nuw;
+}
+
 /// True for an op that takes its operands as numbers without a sign.
 static bool isUnsigned(Operation *op) {
   if (auto compare = dyn_cast<arith::CmpIOp>(op))
@@ -482,19 +490,23 @@ static bool isUnsigned(Operation *op) {
 }
 
 Arithmetic attn::getPlainArithmetic(Operation *op) {
-  Arithmetic compute = makesPromises(op) ? Arithmetic() : getArithmetic(op);
+  bool isCount = isPromisedCount(op);
+  Arithmetic compute =
+      makesPromises(op) && !isCount ? Arithmetic() : getArithmetic(op);
   auto isIndex = [](Type type) { return type.isIndex(); };
   bool hasIndex = llvm::any_of(op->getOperandTypes(), isIndex) ||
                   llvm::any_of(op->getResultTypes(), isIndex);
-  if (!compute || !hasIndex)
+  if (!compute || !(hasIndex || isCount))
     return compute;
   // MLIR folds an index with 64 bits, and the kernel has kIndexBits.
   bool givesIndex = op->getResult(0).getType().isIndex();
-  unsigned count = isUnsigned(op) ? op->getNumOperands() : 0;
+  unsigned count = isUnsigned(op) || isCount ? op->getNumOperands() : 0;
   return [=](const RegionNumber *x, RegionNumber &result) {
     for (unsigned i = 0; i < count; ++i)
       if (x[i].integer < 0)
         return false;
+    if (isCount && x[0].integer < x[1].integer)
+      return false;
     return compute(x, result) &&
            (!givesIndex || llvm::isIntN(kIndexBits, result.integer));
   };

@@ -336,9 +336,8 @@ Facts::findNumbers() const {
   return std::nullopt;
 }
 
-/// The most that a search for integers may take, in the measure of `Work`:
-/// about as much as a run takes from one question to the next, so that a search
-/// at each of them takes as long again at most.
+/// The most that a search for integers may take, in the measure of `Work`: a
+/// thousand steps of a check, so that searches cannot take most of its limit.
 static constexpr int64_t kMostSearched = 128 * 1000;
 
 /// Returns what a search for integers takes at least: each unknown is moved

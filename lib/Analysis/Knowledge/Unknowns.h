@@ -68,8 +68,7 @@ public:
   void keepOnly(const llvm::DenseSet<uint32_t> &live);
   /// True if no numbers are like that.
   bool areImpossible() const;
-  /// True if integers are, or if there are too many unknowns to search for
-  /// them.
+  /// Returns true if integers are, or if a search for them would take too long.
   bool haveIntegers() const;
   /// Numbers for which all hold, the least ones if there are such.
   std::optional<std::vector<std::pair<uint32_t, int64_t>>> findNumbers() const;

@@ -2,7 +2,6 @@
 
 #include "CompletePlans.h"
 #include "mlir/IR/Diagnostics.h"
-#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -32,7 +31,7 @@ public:
   /// those that were named.
   void search(PlanAttrInterface base, size_t count);
 
-  llvm::SmallSetVector<PlanAttrInterface, 8> plans;
+  CompletedPlans plans;
 
 private:
   SmallVector<Change> listChanges(PlanAttrInterface base) const;
@@ -86,12 +85,13 @@ void Completer::choose(PlanAttrInterface base, ArrayRef<Change> changes,
         [&] { return AttentionOp(facts.op).emitOpError(); }, base, chosen);
     if (succeeded(plan) &&
         !llvm::errorToBool(schedule.isLegal(facts, *plan, target)))
-      plans.insert(*plan);
+      plans.insert({*plan, chosen});
     return;
   }
   for (size_t first = 0; first + count <= changes.size(); ++first)
     for (StringRef value : changes[first].values) {
-      chosen.push_back({changes[first].name, value});
+      chosen.push_back({changes[first].name,
+                        StringAttr::get(base.getContext(), value).getValue()});
       choose(base, changes.drop_front(first + 1), count - 1, chosen);
       chosen.pop_back();
     }
@@ -102,10 +102,11 @@ void Completer::search(PlanAttrInterface base, size_t count) {
   choose(base, listChanges(base), count, chosen);
 }
 
-SmallVector<PlanAttrInterface>
-attn::completePlans(const ProblemFacts &facts, const TargetRow &target,
-                    const Schedule &schedule, ArrayRef<PlanAttrInterface> base,
-                    ArrayRef<PlanParameter> parameters) {
+CompletedPlans attn::completePlans(const ProblemFacts &facts,
+                                   const TargetRow &target,
+                                   const Schedule &schedule,
+                                   ArrayRef<PlanAttrInterface> base,
+                                   ArrayRef<PlanParameter> parameters) {
   MLIRContext *context = AttentionOp(facts.op).getContext();
   auto known = schedule.getDefaultPlan(context).listParameters();
   for (PlanParameter parameter : parameters)
@@ -120,5 +121,5 @@ attn::completePlans(const ProblemFacts &facts, const TargetRow &target,
        ++count)
     for (PlanAttrInterface plan : base)
       completer.search(plan, count);
-  return completer.plans.takeVector();
+  return completer.plans;
 }

@@ -322,14 +322,21 @@ attn::collectCandidates(const ProblemFacts &facts, const TargetRow &target,
   return result;
 }
 
-void attn::completeCandidates(const ProblemFacts &facts,
-                              const TargetRow &target,
-                              llvm::ArrayRef<PlanParameter> parameters,
-                              PlanCandidates &candidates) {
+SmallVector<PlanParameter>
+attn::completeCandidates(const ProblemFacts &facts, const TargetRow &target,
+                         llvm::ArrayRef<PlanParameter> parameters,
+                         PlanCandidates &candidates) {
+  CompletedPlans completed;
   for (const Schedule *schedule : llvm::make_first_range(candidates.unfit))
-    for (PlanAttrInterface plan : completePlans(
-             facts, target, *schedule,
-             getPlanModel(*schedule).getCandidates(facts, target), parameters))
+    for (auto &[plan, changed] :
+         completePlans(facts, target, *schedule,
+                       getPlanModel(*schedule).getCandidates(facts, target),
+                       parameters)) {
       candidates.plans.push_back(makeCandidate(facts, target, *schedule, plan));
+      completed.insert({plan, changed});
+    }
   sortPlans(candidates);
+  if (candidates.plans.empty())
+    return llvm::to_vector(parameters);
+  return completed.lookup(candidates.plans.front().plan);
 }

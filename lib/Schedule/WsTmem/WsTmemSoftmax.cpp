@@ -473,7 +473,8 @@ void Softmax::storeProbabilities(Value p, const Slot &slot,
 //===----------------------------------------------------------------------===//
 
 StoringThreads Softmax::emitThreads() {
-  // Partitions are whole warpgroups, of as many threads as a tile has rows.
+  // A partition is a warpgroup, which has as many threads as tensor memory has
+  // lanes.
   Value thread = arith::IndexCastUIOp::create(
       b, b.getI32Type(), gpu::ThreadIdOp::create(b, gpu::Dimension::x));
   return {arith::RemUIOp::create(b, thread, shared.context.i32(kTmemRows)),

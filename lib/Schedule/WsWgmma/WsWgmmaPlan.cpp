@@ -251,6 +251,10 @@ static llvm::Error checkPlan(const ProblemFacts &facts, WsWgmmaPlanAttr plan,
     if (std::optional<std::string> expected = findUncut(facts))
       return llvm::createStringError(
           llvm::formatv("expected {0} for cut_documents", *expected));
+  // How many tiles there are is known on the device alone.
+  if (plan.getCutDocuments() && !plan.getDynamic())
+    return llvm::createStringError(
+        "expected dynamic = true for cut_documents, got false");
   int64_t queryRows = countQueryRows(facts, plan.getPackHeads());
   if (plan.getPackHeads() && plan.getBlockM() % queryRows != 0 &&
       queryRows % plan.getBlockM() != 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,11 @@ def launch(
     with device:
         try:
             for tensor, record in kernel.binder.tensors.items():
+                if 0 in record.shape:
+                    # A tensor without elements lies as one with them would.
+                    sizes = [max(each, 1) for each in record.shape]
+                    strides = (math.prod(sizes[dim + 1 :]) for dim in range(len(sizes)))
+                    record = record._replace(strides=tuple(strides))
                 if DYNAMIC in (*record.shape, *record.strides):
                     raise ArgumentError(
                         f'{name}: tensor "{tensor}": expected a static shape, got '

@@ -40,7 +40,7 @@ func.func private @halved_rows(tensor<128x128xf32, #attn.tmem_regs<shape_32x32b,
 
 // -----
 
-// expected-error @below {{expected n to be a positive multiple of 128, got 96}}
+// expected-error @below {{expected n to be a multiple of 128 or a power of two below, got 96}}
 func.func private @halved_columns(tensor<64x96xf32, #attn.tmem_regs<shape_32x32b, warps = [2, 2]>>)
 
 // -----

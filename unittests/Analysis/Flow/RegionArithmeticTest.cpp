@@ -19,13 +19,20 @@ protected:
     context.loadDialect<func::FuncDialect, arith::ArithDialect>();
   }
 
+  /// Returns a difference that promises not to be below 0; nothing where it is
+  /// not followed.
+  std::optional<int64_t> computeCount(int64_t x, int64_t y) {
+    return compute("arith.subi", x, y, " overflow<nuw>");
+  }
+
   /// Returns what an operation gives for two numbers of the type index; nothing
   /// where it is not followed.
-  std::optional<int64_t> compute(StringRef operation, int64_t x, int64_t y) {
+  std::optional<int64_t> compute(StringRef operation, int64_t x, int64_t y,
+                                 StringRef flags = "") {
     std::string text = llvm::formatv(
-        "func.func @f(%x: index, %y: index) {{\n%r = {0} %x, %y : index\n"
+        "func.func @f(%x: index, %y: index) {{\n%r = {0} %x, %y{1} : index\n"
         "return\n}",
-        operation);
+        operation, flags);
     module = parseSourceString<ModuleOp>(text, &context);
     if (!module) {
       ADD_FAILURE() << text;
@@ -46,6 +53,15 @@ protected:
 };
 
 } // namespace
+
+/// What may be a promise that is not kept has no number.
+TEST_F(RegionArithmeticTest, DifferencesThatPromiseToBeCounts) {
+  for (int64_t least : {0, 1, 7})
+    EXPECT_EQ(computeCount(7, least), 7 - least);
+  EXPECT_FALSE(computeCount(7, 8));
+  EXPECT_FALSE(computeCount(-7, -8));
+  EXPECT_FALSE(computeCount(7, -1));
+}
 
 /// MLIR folds an index with 64 bits, and kernels have 32: numbers without a
 /// sign differ below zero.

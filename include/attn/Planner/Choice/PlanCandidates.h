@@ -73,12 +73,14 @@ PlanCandidates collectCandidates(const ProblemFacts &facts,
                                  llvm::ArrayRef<const Schedule *> schedules,
                                  llvm::ArrayRef<PlanParameter> parameters = {});
 
-/// Adds plans with `parameters` to `candidates`, which has none, of those
-/// schedules that they do not fit: where few others follow from them, choices
-/// that they rule out or ask for.
-void completeCandidates(const ProblemFacts &facts, const TargetRow &target,
-                        llvm::ArrayRef<PlanParameter> parameters,
-                        PlanCandidates &candidates);
+/// Adds plans with `parameters` to `candidates`, which has none, of the
+/// schedules that these do not fit. A plan is found where few other parameters
+/// have to change for them. Returns the parameters of the first plan, changed
+/// ones among them; `parameters` where there is none.
+llvm::SmallVector<PlanParameter>
+completeCandidates(const ProblemFacts &facts, const TargetRow &target,
+                   llvm::ArrayRef<PlanParameter> parameters,
+                   PlanCandidates &candidates);
 
 /// The best `count` of `plans` as a table: a line of headings, then one for
 /// each plan.

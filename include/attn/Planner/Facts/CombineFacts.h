@@ -39,7 +39,8 @@ struct CombineFacts {
   /// True if something is done with results before they are multiplied by
   /// `outScale`.
   bool usesResults() const { return outMod || amax; }
-  /// The part of it that the scales of groups of results of 4 bits take.
+  /// Returns the part of `outScale` that scales of groups of results of 4 bits
+  /// take.
   double getGroupFactor() const {
     bool joins =
         usesResults() && hasFloat4Results() && joinsGroupScale(outScale);

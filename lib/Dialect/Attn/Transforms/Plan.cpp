@@ -37,9 +37,11 @@ struct AttnPlanPass : attn::impl::AttnPlanPassBase<AttnPlanPass> {
 private:
   LogicalResult planOne(AttentionOp op, const TargetRow &target);
   /// Chooses into how many runs the keys are cut, where attn-plan may, and puts
-  /// the plans of that number in the place of `candidates`.
+  /// the plans of that number, with parameters as `named`, in the place of
+  /// `candidates`.
   LogicalResult planSplits(const ProblemFacts &facts, const TargetRow &target,
                            ArrayRef<const Schedule *> schedules,
+                           ArrayRef<PlanParameter> named,
                            PlanCandidates &candidates);
   /// Puts the plans of partial results of one run in the place of `candidates`,
   /// for scales of the output that none of these computes itself.
@@ -301,12 +303,13 @@ static bool isLegalFor(AttentionOp op, PlanAttrInterface plan,
 LogicalResult AttnPlanPass::planSplits(const ProblemFacts &facts,
                                        const TargetRow &target,
                                        ArrayRef<const Schedule *> schedules,
+                                       ArrayRef<PlanParameter> named,
                                        PlanCandidates &candidates) {
   if (!split || !maySplitKeys(facts) || candidates.plans.empty())
     return success();
   AttentionOp op = facts.op;
   FailureOr<SplitChoice> choice =
-      chooseSplits(op, candidates, facts, target, schedules, parameters);
+      chooseSplits(op, candidates, facts, target, schedules, named);
   if (failed(choice))
     return failure();
   if (choice->candidates.empty())
@@ -433,20 +436,22 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
       collectCandidates(facts->getPlanned(), target, schedules, parameters);
   dropIllegal(*facts, target, candidates);
   preferRows(*facts, target, schedules, parameters, candidates);
+  SmallVector<PlanParameter> named(parameters);
+  if (candidates.plans.empty()) {
+    named =
+        completeCandidates(facts->getPlanned(), target, parameters, candidates);
+    dropIllegal(*facts, target, candidates);
+  }
   bool isMerged = candidates.plans.empty() && facts->oScales &&
                   !facts->hasPartialScales() && candidates.unfit.empty() &&
                   mayMergeScales(*facts);
   if (isMerged && failed(planOneRun(op, target, schedules, candidates)))
     return failure();
-  if (failed(planSplits(*facts, target, schedules, candidates)))
+  if (failed(planSplits(*facts, target, schedules, named, candidates)))
     return failure();
   if (isMerged && !candidates.plans.empty() && !op.getKvSplits() &&
       failed(planCombine(splitKeys(op, /*splits=*/1, partialType))))
     return failure();
-  if (candidates.plans.empty()) {
-    completeCandidates(facts->getPlanned(), target, parameters, candidates);
-    dropIllegal(*facts, target, candidates);
-  }
   // What problems say themselves about runs leaves who merges them.
   if (!candidates.plans.empty() && findMergedCombine(op))
     setCombine(*facts, target, parameters, candidates.plans.front());
