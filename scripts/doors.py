@@ -53,11 +53,15 @@ MOST_SECONDS = 300
 DRIVER = r"""
 import attn
 import ctypes
+import hashlib
 from attn.sim import stand_in
 cuda = ctypes.CDLL(str(stand_in.find_folder() / "libcuda.so.1"))
 held, text = ctypes.c_void_p(), attn.compile(q=(1, 1, 64, 64), dtype="float16", chip="sm_80").ptx.encode()
 assert cuda.cuInit(0) == cuda.cuDevicePrimaryCtxRetain(ctypes.byref(held), 0) == cuda.cuCtxSetCurrent(held) == 0
 assert cuda.cuModuleLoadData(ctypes.byref(held), text) == 0 != cuda.cuModuleLoadData(ctypes.byref(held), b"no PTX")
+for chip in ("sm_90a", "sm_100a"):
+    ptx = attn.compile(q=(1, 2, 200, 128), dtype="bfloat16", causal=True, chip=chip).ptx
+    print("digest", chip, hashlib.sha256(ptx.encode()).hexdigest())
 print("tried with", sys.version.split()[0], "of", platform.machine())
 """
 #: Run in a folder with README.md, by the interpreter that the wheel is installed for.

@@ -65,8 +65,7 @@ FAULTS = (
 TRIPS = ("one more trip", "one trip less")
 VALUES = re.compile(
     r'error: (with scores that grow: )?(output "|relative error|LSE error|uninitialised-read: '
-    r"|a (value|predicate) .* was never written|(race|out-of-bounds): .*\[global "
-    r"|the launch did not complete)"
+    r"|a (value|predicate) .* was never written|(race|out-of-bounds): .*\[global )"
 )
 PASSED = ("proved", "bounded", "unknown")
 #: Why a copy that both pass is no bug, by the kind of change. What is in no row is printed.

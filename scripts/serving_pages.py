@@ -74,7 +74,7 @@ SETTLED = {
 }
 #: Sentences beside which a call of a server says more than the table does.
 VALUES = {
-    "out_scale": "o has e4m3 elements unless `out` says otherwise",
+    "out_scale": "o has e4m3 elements unless `out` or `out_type` says otherwise",
     "kv_splits": "without it the planner does, from the shapes alone",
     "run_keys": "a multiple of 16; plans whose block does not divide it are not chosen",
     "selected": "`causal` must be False where there are several queries",

@@ -21,7 +21,7 @@ from .serving.query_rows import find_outputs
 from .serving.settings import Settings
 from .serving.settings_table import OPTIONAL_TENSORS, SCHEMAS, TENSORS
 from .tensors import host_tensors, tensor_views
-from .tensors.argument_checks import check_beside, check_device, check_lse, check_out, check_torch
+from .tensors.argument_checks import check_beside, check_device, check_lse, check_out
 
 try:
     import torch
@@ -363,10 +363,10 @@ def decode(
 
 def merge(partial_o: Tensor, partial_lse: Tensor, out: Any, lse: Any, dtype: Any) -> Any:
     """attn.merge_states for torch tensors."""
-    check_torch("partial_lse", partial_lse)
+    check_beside("partial_lse", partial_lse, partial_o, "partial_o")
     for name, each in (("out", out), ("lse", lse)):
         if each is not None:
-            check_torch(name, each)
+            check_beside(name, each, partial_o, "partial_o")
     if out is None and lse is None:
         kind = dtype if isinstance(dtype, torch.dtype) else _TYPES[merging.read_type(dtype)]
         return torch.ops.attn.merge_states(partial_o, partial_lse, kind)

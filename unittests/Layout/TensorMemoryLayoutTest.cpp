@@ -174,8 +174,9 @@ TEST(TensorMemoryLayout, HalvesOfAPair) {
   expectError(TensorMemoryLayout::getHalves(1),
               "expected a multiple of 128 columns in halves, or a power of two "
               "from 2 on, got 1");
-  expectError(tmemHalfRegisters(96),
-              "expected n to be a multiple of 128 or a power of two below, got 96");
+  expectError(
+      tmemHalfRegisters(96),
+      "expected n to be a multiple of 128 or a power of two below, got 96");
 }
 
 TEST(TensorMemoryLayout, Errors) {

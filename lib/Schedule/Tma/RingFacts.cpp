@@ -82,8 +82,10 @@ std::optional<std::string> attn::findUnmappable(const TensorFacts &tensor) {
 }
 
 bool attn::canStoreByTma(const ProblemFacts &facts) {
-  // Tiles of results are of whole bytes.
-  return facts.outType.getIntOrFloatBitWidth() >= 8 && !facts.varlen &&
+  // Tiles of results are of whole bytes, and rows begin at multiples of 16,
+  // whatever strides the launch has.
+  int64_t bits = facts.outType.getIntOrFloatBitWidth();
+  return bits >= 8 && facts.valueDim * bits % 128 == 0 && !facts.varlen &&
          !areResultsPartial(facts) && !findUnmappable(facts.o);
 }
 

@@ -115,10 +115,10 @@ def get_scale_type(asked: Asked) -> str:
 
 
 def count_groups(columns: int, group: int) -> int:
-    groups, rest = divmod(columns, group)
-    if rest or groups == 0:
+    # Not divmod, which torch does not trace.
+    if columns % group or columns < group:
         raise ArgumentError(f"out_group: expected a divisor of {columns} columns, got {group}")
-    return groups
+    return columns // group
 
 
 def get_tiles(tokens: int, columns: int) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Union
 
@@ -21,6 +22,8 @@ Modification = Union[Callable[..., Any], mod_regions.Mod]
 
 #: Where a diagonal may lie.
 _PLACES = ("top-left", "bottom-right")
+#: The most queries of a packed sequence.
+_MOST_QUERIES = 2**29
 _ALIGNS = {False: "", True: "top-left"}
 #: Types that the operator takes; torch's are those of numbers that it does not
 #: know while it traces.
@@ -50,7 +53,7 @@ def to_window(window: Sequence[int | str | None] | None) -> str:
         raise ArgumentError(
             f"window: expected (left, right) or (left, right, alignment), got {len(window)} of them"
         )
-    if len(window) == 3 and window[2] not in _PLACES:
+    if len(window) == 3 and not (isinstance(window[2], str) and window[2] in _PLACES):
         raise ArgumentError(
             f"window: expected an alignment {' or '.join(_PLACES)}, got {readers.show(window[2])}"
         )
@@ -68,6 +71,8 @@ def _to_bound_text(bound: Any) -> str:
 def to_factor(what: str, value: Any) -> Any:
     # What torch.compile traces are numbers already, which it may not know.
     if value is None or (type(value) not in (int, float) and type(value).__name__ in _NUMBERS):
+        return value
+    if type(value) in (int, float) and 0 < value < math.inf:
         return value
     return readers.to_factor(what, value)
 
@@ -103,7 +108,9 @@ def to_bound(max_seqlen_q: Any) -> Any:
     # What torch.compile traces is an integer already, which it may not know.
     if max_seqlen_q is None or type(max_seqlen_q).__name__ == "SymInt":
         return max_seqlen_q
-    return readers.to_integer("max_seqlen_q", max_seqlen_q, 0, 2**29)
+    if type(max_seqlen_q) is int and 0 <= max_seqlen_q <= _MOST_QUERIES:
+        return max_seqlen_q
+    return readers.to_integer("max_seqlen_q", max_seqlen_q, 0, _MOST_QUERIES)
 
 
 def read_lse(lse: Any) -> Any:

@@ -9,6 +9,8 @@ from ..errors import ArgumentError
 _ROW_BYTES = 16
 #: What the columns of values and the rotated ones of latent rows are a multiple of here.
 _LATENT_COLUMNS = 16
+#: The most keys of a page, as docs/attn-compile.md has it.
+_MOST_KEYS = 65536
 
 
 def pad(dim: int, dtype: str) -> int:
@@ -25,8 +27,8 @@ def pad_latent(columns: int) -> int:
 
 def check_page_size(name: str, keys: int) -> None:
     """Raises ArgumentError for pages of so many keys that no kernel takes."""
-    if keys < 1:
-        raise ArgumentError(f"{name}: expected pages of at least 1 key, got {keys}")
+    if not 1 <= keys <= _MOST_KEYS:
+        raise ArgumentError(f"{name}: expected pages of 1 to {_MOST_KEYS} keys, got {keys}")
 
 
 def check_pool(name: str, pages: int, keys: int) -> None:

@@ -511,6 +511,9 @@ def launch_decode(
         device = views["q"].device
         batch_lists.check_lengths(views["kv_lengths"], views["page_table"], device)
         _check_batch(views)
+        for name in ("o", "lse", "o_scales", "amax", "sinks"):
+            if name in views:
+                check_device(argument_names.OUTPUTS.get(name, name), views[name], device)
         lse = views.get("lse")
         if lse is not None:
             check_lse(lse, views["q"].shape[:3])

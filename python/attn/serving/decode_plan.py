@@ -74,14 +74,15 @@ def _read_sizes(sizes: Mapping[str, Any], is_latent: bool) -> dict[str, int]:
     return {name: readers.to_integer(name, n, 1, 2**31 - 1) for name, n in found.items()}
 
 
-def _read_elements(form: Mapping[str, Any]) -> dict[str, str]:
-    """Element types of q, pools and o by the names of their arguments."""
+def _read_elements(form: Mapping[str, Any], out_scale: float | None) -> dict[str, str]:
+    """Element types of q, pools and o by the names of their arguments. An o that has a factor or
+    scales is e4m3 where nothing says otherwise."""
     element = readers.get_dtype("dtype", form["dtype"])
-    found = {"dtype": element}
-    for name in ("kv_dtype", "out_type"):
-        given = form[name]
-        found[name] = element if given is None else readers.get_dtype(name, given)
-    return found
+    is_narrow = out_scale is not None or form["out_group"] is not None
+    usual = {"kv_dtype": element, "out_type": "f8E4M3FN" if is_narrow else element}
+    given = {name: form[name] for name in usual if form[name] is not None}
+    stated = {name: readers.get_dtype(name, each) for name, each in given.items()}
+    return {"dtype": element, **usual, **stated}
 
 
 def _read_outputs(
@@ -141,7 +142,7 @@ class PlannedDecode(OfProcess):
         value_dim = given["value_dim"] if is_latent else None
         settings = Settings.read(**options, value_dim=value_dim, **texts)
         kernel_sizes.check_page_size("page_size", given["page_size"])
-        elements = _read_elements(form)
+        elements = _read_elements(form, settings.out_scale)
         #: Columns of keys and values as the caller has them, if each run fits its operands.
         self._stated: tuple[int, int] | None = None
         if readers.to_bool("pad", form["pad"]):

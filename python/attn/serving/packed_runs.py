@@ -101,7 +101,8 @@ class _Rows:
         self.spare = self.sequences * self.width
         found = library.searchsorted(counts[1:], row, side="right")
         sequence = library.clip(found, 0, max(self.sequences - 1, 0))
-        first, end = counts[sequence], counts[sequence + 1]
+        # Without sequences no query is between bounds.
+        first, end = counts[sequence], counts[library.clip(sequence + 1, 0, self.sequences)]
         is_there = (row >= first) & (row < end) & (row - first < most) & (end - row <= self.width)
         #: True for queries that a sequence has within its bound.
         self.is_there = is_there
@@ -121,6 +122,15 @@ class _Rows:
         wide = wide[: self.spare].reshape((self.sequences, self.width, *packed.shape[1:]))
         return wide.swapaxes(1, 2)
 
+    def _make_rows(self, heads: Any) -> Any:
+        """Rows for results of no sequence."""
+        shape = (self.place.shape[0], *heads.shape[2:])
+        if self._is_torch:
+            return heads.new_zeros(shape)
+        import numpy as np
+
+        return np.zeros(shape, heads.dtype)
+
     def gather(self, wide: Any, out: Any) -> Any:
         """The rows of a result, in `out` where that is given; rows that no sequence has stay as
         they were there, and are NaN in a new one."""
@@ -133,8 +143,12 @@ class _Rows:
             )
             return bits.view(wide.dtype) if out is None else out
         heads = wide.swapaxes(1, 2)
-        # A sequence without a place reads any row, which nobody looks at.
-        rows = heads.reshape((self.spare, *heads.shape[2:]))[self.place % max(self.spare, 1)]
+        if self.spare == 0:
+            rows = self._make_rows(heads)
+        else:
+            # A sequence without a place reads any row, which nobody looks at.
+            flat = heads.reshape((self.spare, *heads.shape[2:]))
+            rows = flat[self.place % self.spare]
         if not self._is_torch:
             # Elements of bf16 and of 8 bits may be integers to numpy.
             bits = arrays.to_bits(rows)

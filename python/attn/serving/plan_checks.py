@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import ArgumentError
-from ..launch.device_tensors import name_device
+from ..options import argument_names
 from ..record import TensorView
 from ..tensors import tensor_views
 from ..tensors.argument_checks import check_amax, check_device, check_sinks
@@ -55,6 +55,9 @@ def check_planned(views: Mapping[str, TensorView], p: DecodeProblem, device: int
         if is_planned != (tensor in views):
             wanted = "a tensor" if is_planned else "none"
             raise ArgumentError(f'tensor "{name}": expected {wanted}, as the plan was made')
+    for name in ("o", "lse", "o_scales", "sinks"):
+        if name in views:
+            check_device(argument_names.OUTPUTS.get(name, name), views[name], device, "the plan")
     if p.sinks:
         check_sinks(views["sinks"], p.heads)
     check_planned_state(views, p)
@@ -72,10 +75,7 @@ def check_planned_amax(amax: Any, p: DecodeProblem, device: int) -> None:
         return
     view = tensor_views.view("amax", amax)
     check_amax(view)
-    if view.device != device:
-        raise ArgumentError(
-            f'tensor "amax": expected it on {name_device(device)}, got {name_device(view.device)}'
-        )
+    check_device("amax", view, device, "the plan")
 
 
 def _check_scales(views: Mapping[str, TensorView], p: DecodeProblem, device: int) -> None:

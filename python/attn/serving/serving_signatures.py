@@ -93,7 +93,7 @@ def decode(
         softcap: Scores become C tanh(score / C).
         scale: Factor of the scores (default: 1 / sqrt(D)).
         out_scale: Factor of an output of 8 bits before it is rounded; o has e4m3
-            elements unless `out` says otherwise.
+            elements unless `out` or `out_type` says otherwise.
         layout: Order of a pool: "nhd" is page, key, head, dim, "hnd" page, head, key,
             dim.
         selected: Entries of the table that are outside of the pool hide their keys;
@@ -228,7 +228,7 @@ def mla_decode(
         softcap: Scores become C tanh(score / C).
         scale: Factor of the scores (default: 1 / sqrt(D)).
         out_scale: Factor of an output of 8 bits before it is rounded; o has e4m3
-            elements unless `out` says otherwise.
+            elements unless `out` or `out_type` says otherwise.
         selected: Entries of the table that are outside of the pool hide their keys;
             `causal` must be False where there are several queries.
         kv_splits: Cut the keys into N runs, whose results the launch merges; without it
@@ -338,7 +338,7 @@ def prefill(
         softcap: Scores become C tanh(score / C).
         scale: Factor of the scores (default: 1 / sqrt(D)).
         out_scale: Factor of an output of 8 bits before it is rounded; o has e4m3
-            elements unless `out` says otherwise.
+            elements unless `out` or `out_type` says otherwise.
         layout: Order of a pool: "nhd" is page, key, head, dim, "hnd" page, head, key,
             dim.
         run_keys: Cut the keys into runs of N: what a sequence gives depends on itself
@@ -486,7 +486,7 @@ class DecodePlan(decode_plan.PlannedDecode):
         softcap: Scores become C tanh(score / C).
         scale: Factor of the scores (default: 1 / sqrt(D)).
         out_scale: Factor of an output of 8 bits before it is rounded; o has e4m3
-            elements unless `out` says otherwise.
+            elements unless `out` or `out_type` says otherwise.
         layout: Order of a pool: "nhd" is page, key, head, dim, "hnd" page, head, key,
             dim.
         selected: Entries of the table that are outside of the pool hide their keys;

@@ -12,20 +12,22 @@ from ..record import TensorView
 from .tensor_views import expect
 
 
-def check_torch(name: str, tensor: Any) -> None:
-    """Refuses what is no tensor of torch, beside a q that is one."""
+def check_torch(name: str, tensor: Any, beside: str = "q") -> None:
+    """Refuses what is no tensor of torch, beside another one that is."""
     if not device_tensors.is_torch(tensor):
         raise ArgumentTypeError(
-            f'tensor "{name}": expected a torch tensor as q, got {type(tensor).__name__}'
+            f'tensor "{name}": expected a torch tensor as {beside}, got {type(tensor).__name__}'
         )
 
 
-def check_beside(name: str, tensor: Any, q: Any) -> None:
-    """Refuses what is no tensor of torch on the device of q: torch would do nothing at all where
-    one of them is a meta tensor."""
-    check_torch(name, tensor)
-    if tensor.device != q.device:
-        raise ArgumentError(f'tensor "{name}": expected it on {q.device} as q, got {tensor.device}')
+def check_beside(name: str, tensor: Any, first: Any, beside: str = "q") -> None:
+    """Refuses what is no tensor of torch on the device of `first`, which the call names `beside`:
+    torch would do nothing at all where one of them is a meta tensor."""
+    check_torch(name, tensor, beside)
+    if tensor.device != first.device:
+        raise ArgumentError(
+            f'tensor "{name}": expected it on {first.device} as {beside}, got {tensor.device}'
+        )
 
 
 def check_device(name: str, view: TensorView, device: int, beside: str = "q") -> None:

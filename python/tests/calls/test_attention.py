@@ -383,6 +383,7 @@ def test_wrong_outputs_and_sinks():
         ({"out": q, "out_scale": -1.0}, "out_scale: expected a number above 0, got -1.0"),
         ({"out": q, "window": (3,)}, r"window: expected \(left, right\) or .* got 1 of them"),
         ({"out": q, "window": (3, 4, 5)}, "window: expected an alignment top-left or bottom-right, got 5"),
+        ({"out": q, "window": (3, 4, np.zeros(2))}, "window: expected an alignment top-left or"),
         ({"out": q, "window": (3, -7)}, "window: expected an integer from -1 to"),
         ({}, 'tensor "out": expected a tensor, got None'),
         ({"out": q, "lse": True}, 'tensor "lse": expected a tensor, got None'),

@@ -167,6 +167,21 @@ def test_compile(on_cpu, backend):
             torch.testing.assert_close(got, wanted)
 
 
+def test_numbers_that_torch_does_not_know(on_cpu):
+    """Of numbers that differ from call to call torch traces symbols."""
+
+    def attend(q, ends, most, scale):
+        options = {"cu_seqlens_q": ends, "cu_seqlens_k": ends, "max_seqlen_q": most}
+        return attn.attention(q, q, q, scale=scale, **options)
+
+    torch._dynamo.reset()
+    compiled = torch.compile(attend, fullgraph=True, dynamic=True, backend="eager")
+    for rows in (20, 21, 33):
+        ends = torch.tensor([0, 5, rows], dtype=torch.int32)
+        given = make(rows, 2, 32), ends, rows - 5, 1 / rows
+        torch.testing.assert_close(compiled(*given), attend(*given))
+
+
 def test_lines_of_a_graph(on_cpu):
     """Each call is one line, which torch 2.11 writes into a comment of the code that it compiles."""
     bias = attn.score_mod(lambda score, b, h, q_idx, kv_idx: score * 2 + q_idx)

@@ -164,3 +164,11 @@ def test_refusals():
 
     with pytest.raises(ValueError, match="run_keys: expected tensors of torch or numpy"):
         attn.prefill(Other(q), *arrays[1:], max_seqlen_q=5, run_keys=64)
+
+
+def test_no_sequences():
+    """Rows of no sequence are what they are without runs."""
+    q, k, v, table, lengths = make_batch([70, 3])
+    ends, rows = np.zeros(1, np.int32), q[:1]
+    o, lse = attn.prefill(rows, k, v, table[:0], lengths[:0], ends, max_seqlen_q=3, **_RUN)
+    assert np.isnan(o).all() and np.isnan(lse).all()

@@ -153,6 +153,14 @@ def find_largest(call, *arguments, **options):
     return found, abs(exact)
 
 
+def test_usual_type_of_a_plan():
+    """As calls have it: e4m3 where there is a factor or a scale."""
+    form = {"batch": 2, "heads": 2, "kv_heads": 1, "dim": 32, "page_size": 16, "max_pages": 2}
+    for given in ({"out_scale": 2.0}, {"out_group": 16}):
+        plan = attn.DecodePlan(**form, dtype="float16", **given)
+        assert plan._problem.out_type == "f8E4M3FN"
+
+
 def test_amax():
     """Of merged results where keys are cut into runs."""
     for options in ({}, {"kv_splits": 3}):

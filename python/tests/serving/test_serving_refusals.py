@@ -139,7 +139,7 @@ def test_names_of_latent_arguments():
         **options,
     )
     refuse(
-        'tensor "kv_cache": expected pages of at least 1 key, got 0',
+        'tensor "kv_cache": expected pages of 1 to 65536 keys, got 0',
         attn.mla_decode,
         q,
         pool[:, :0],
@@ -152,8 +152,12 @@ def test_names_of_latent_arguments():
 def test_sizes_of_pages():
     q, _, _, table, lengths = make_batch([70, 3])
     pool = np.zeros((2, 0, KV_HEADS, DIM), np.float16)
-    message = "expected pages of at least 1 key, got 0"
+    message = "expected pages of 1 to 65536 keys, got 0"
     refuse(f'tensor "k_cache": {message}', attn.decode, q, pool, pool, table, lengths)
+    large = np.zeros((1, 65537, KV_HEADS, 1), np.float16)
+    large = np.broadcast_to(large, (1, 65537, KV_HEADS, DIM))
+    message = "expected pages of 1 to 65536 keys, got 65537"
+    refuse(f'tensor "k_cache": {message}', attn.decode, q, large, large, table, lengths)
     message = 'tensor "k_cache": expected at least 1 page, got 0'
     none = np.zeros((0, PAGE, KV_HEADS, DIM), np.float16)
     refuse(message, attn.decode, q, none, none, table, lengths)

@@ -339,6 +339,12 @@ def test_arguments_that_are_no_tensors():
     ):
         with pytest.raises(attn.ArgumentError, match=f'"{name}": expected a'):
             call()
+    # torch would do nothing at all.
+    for given in ({"partial_lse": partial[1].to("meta")}, {"out": partial[0][0].to("meta")}):
+        arguments = dict(zip(("partial_o", "partial_lse"), partial, strict=True)) | given
+        arguments |= {"lse": partial[1][0]} if "out" in given else {}
+        with pytest.raises(attn.ArgumentError, match="expected it on cpu as partial_o, got meta"):
+            attn.merge_states(**arguments)
     with pytest.raises(attn.ArgumentError, match="lse: expected True or False, got 3"):
         attn.decode(*batch, lse=3)
 
