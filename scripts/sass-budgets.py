@@ -39,9 +39,35 @@ WAYS = {
 }
 
 
+#: A kernel of each other schedule and form, by attn-compile's flags.
+FORMS = {
+    "sm_80-decode-dealt": "--q=8x32x1x128xbf16 --kv-heads=4 --kv-lengths=8192,8192,100,5,1,2,3,4 "
+    "--kv-splits=4 --page-size=16 --chip=sm_80 --schedule=decode --set=dealt_runs=32",
+    "sm_80-mla": "--q=8x128x1x576xbf16 --rope-dim=64 --kv-len=8192 --chip=sm_80 --schedule=mla",
+    "sm_80-ws_mla": "--q=8x16x1x576xbf16 --rope-dim=64 --kv-len=8192 --chip=sm_80 --schedule=ws_mla",
+    "sm_80-tiled_d-packed": "--q=4x33x1x512xbf16 --kv-heads=1 --kv-len=8192 --chip=sm_80 "
+    "--schedule=tiled_d",
+    "sm_80-added": "--q=2x64x1x128xbf16 --kv-heads=1 --kv-lengths=8192,8192 --page-size=64 "
+    "--added-page-size=1 --added-lengths=1024,1024 --chip=sm_80",
+    "sm_90a-self_load": "--q=4x32x4096x64xbf16 --chip=sm_90a --schedule=self_load",
+    "sm_90a-ws_pair": "--q=4x32x4096x256xbf16 --chip=sm_90a --schedule=ws_pair",
+    "sm_90a-ws_columns-split": "--q=1x4x64x512xbf16 --kv-len=16384 --chip=sm_90a "
+    "--schedule=ws_columns --kv-splits=8",
+    "sm_90a-open": "--q=4x32x4096x128xbf16 --chip=sm_90a --dynamic --causal",
+    "sm_90a-packed": "--q=1x32x4096x128xbf16 --varlen=q:4096/k:1 --chip=sm_90a --dynamic --causal",
+    "sm_90a-nvfp4-amax": "--q=4x32x4096x128xbf16 --chip=sm_90a --causal --out-type=f4E2M1FN "
+    "--out-group=16 --amax",
+    "sm_100a-latent-pair": "--q=64x128x1x576xbf16 --rope-dim=64 --kv-len=8192 --chip=sm_100a",
+    "sm_100a-added": "--q=2x128x1x512xbf16 --kv-heads=1 --kv-lengths=8192,8192 --page-size=64 "
+    "--added-page-size=1 --added-lengths=1024,1024 --chip=sm_100a --schedule=ws_tmem",
+    "sm_100a-d256-pair": "--q=4x32x4096x256xbf16 --causal --chip=sm_100a --schedule=ws_tmem "
+    "--set=pair=true",
+}
+
+
 def kernels() -> dict[str, list[str]]:
     """The flags of attn-compile for each kernel."""
-    found = {}
+    found = {name: flags.split() for name, flags in FORMS.items()}
     for chip in ("sm_80", "sm_90a"):
         for dtype in ("f16", "bf16"):
             for dim in (64, 128, 256):
