@@ -119,7 +119,8 @@ def test_refused_outputs():
     refuse(
         "out_scale: expected one with an output of f8E4M3FN", make_plan, out_type="float8_e4m3fn"
     )
-    refuse("out_scale: expected none with an output of f16", make_plan, out_scale=2.0)
+    message = "out_scale: expected none with an output of f16"
+    refuse(message, make_plan, out_type="float16", out_scale=2.0)
     refuse("out_scale: expected none beside scales of the output",
            make_plan, out_type="float8_e4m3fn", out_scale=2.0, out_group=16)  # fmt: skip
     refuse("out_group: expected a divisor of 64 columns, got 40",
