@@ -32,7 +32,7 @@ _KEPT_LAUNCHES = 256
 
 #: Bytes that workspaces in one piece of memory begin at a multiple of.
 _SCRATCH_UNIT = 256
-#: What addresses of tensor maps are a multiple of.
+#: Addresses of tensor maps are a multiple of it, in bytes.
 _MAP_UNIT = 16
 #: Streams whose workspaces are kept.
 _KEPT_STREAMS = 64

@@ -37,7 +37,7 @@ class Asked(NamedTuple):
     group: int | None = None
     #: Element type of scales that are made; None for the usual one.
     scale_type: str | None = None
-    #: Whether scales that are made lie in tiles of 128 rows and 4 columns.
+    #: True if scales that are made lie in tiles of 128 rows and 4 columns.
     tiles: bool = False
     #: The caller's tensors.
     scales: Any = None

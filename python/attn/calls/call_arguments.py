@@ -69,12 +69,11 @@ def _to_bound_text(bound: Any) -> str:
 
 
 def to_factor(what: str, value: Any) -> Any:
-    # What torch.compile traces are numbers already, which it may not know.
-    if value is None or (type(value) not in (int, float) and type(value).__name__ in _NUMBERS):
-        return value
-    if type(value) in (int, float) and 0 < value < math.inf:
-        return value
-    return readers.to_factor(what, value)
+    # torch.compile traces comparisons of a number that it does not know, and not readers.
+    if type(value) in (int, float):
+        return value if 0 < value < math.inf else readers.to_factor(what, value)
+    is_symbol = type(value).__name__ in _NUMBERS
+    return value if value is None or is_symbol else readers.to_factor(what, value)
 
 
 def read_cap(what: str, value: Any) -> Any:
@@ -83,7 +82,7 @@ def read_cap(what: str, value: Any) -> Any:
 
 
 def to_cap(what: str, value: Any) -> Any:
-    # What torch.compile traces are numbers already, which it may not know.
+    # As above.
     if type(value) in (int, float):
         return value if value > 0 else readers.to_cap(what, value)
     return value if type(value).__name__ in _NUMBERS else readers.to_cap(what, value)
@@ -105,7 +104,7 @@ def to_page(what: str, keys: Any) -> Any:
 
 
 def to_bound(max_seqlen_q: Any) -> Any:
-    # What torch.compile traces is an integer already, which it may not know.
+    # As above.
     if max_seqlen_q is None or type(max_seqlen_q).__name__ == "SymInt":
         return max_seqlen_q
     if type(max_seqlen_q) is int and 0 <= max_seqlen_q <= _MOST_QUERIES:

@@ -113,7 +113,7 @@ def load_shared(own: Problem, mixed: Problem, lengths: Lengths) -> runtime.Loade
         first = _first.setdefault(kind, lengths)
     # A single query is a step of a cache that grows, as a rule.
     is_first = first == lengths and lengths.queries != 1
-    # What is there already costs nothing.
+    # A kernel that is there already need not be compiled.
     if is_first or _is_known(own):
         return load(own)
     return _load_open(own, mixed, lengths) or load(own)

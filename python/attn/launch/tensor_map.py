@@ -21,7 +21,7 @@ MAP_VIEWS = {
     "packed_by_row": (3, 0),
     "rows": (2, 0),
 }
-#: What strides of maps are a multiple of, in bytes.
+#: Strides of maps are a multiple of it, in bytes.
 _STRIDE_UNIT = 16
 
 

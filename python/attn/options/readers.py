@@ -40,7 +40,7 @@ def to_python(value: Any) -> Any:
     return value
 
 
-#: What keys of a run are a multiple of.
+#: Keys of a run are a multiple of it.
 _RUN_UNIT = 16
 #: Characters of a value that a message shows.
 _SHOWN = 60

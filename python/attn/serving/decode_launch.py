@@ -17,6 +17,7 @@ from ..tensors import batch_lists, tensor_views
 from ..tensors.argument_checks import (
     check_columns,
     check_device,
+    check_devices,
     check_heads,
     check_lse,
     check_out,
@@ -511,9 +512,7 @@ def launch_decode(
         device = views["q"].device
         batch_lists.check_lengths(views["kv_lengths"], views["page_table"], device)
         _check_batch(views)
-        for name in ("o", "lse", "o_scales", "amax", "sinks"):
-            if name in views:
-                check_device(argument_names.OUTPUTS.get(name, name), views[name], device)
+        check_devices(views, device)
         lse = views.get("lse")
         if lse is not None:
             check_lse(lse, views["q"].shape[:3])

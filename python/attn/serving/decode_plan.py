@@ -16,6 +16,7 @@ from ..launch.one_process import OfProcess
 from ..options import kernel_sizes, readers
 from ..record import TensorView
 from ..tensors import batch_lists, padding, tensor_views
+from ..tensors.argument_checks import check_devices
 from ..tensors.tensor_views import expect
 from . import decode_launch, decode_problem, numpy_inputs
 from .decode_calls import name_state
@@ -477,7 +478,7 @@ class PlannedDecode(OfProcess):
         tensors = tensors | self._captures
         views = decode_launch.read_views(tensors, self._settings)
         check_planned(views, self._problem, self._device)
-        check_planned_amax(amax, self._problem, self._device)
+        check_planned_amax(amax, self._problem)
         if self._device == _HOST:
             for name, each in zip(_OUTPUTS, outputs, strict=True):
                 if each is not None and name != "amax":
@@ -571,6 +572,7 @@ class PlannedDecode(OfProcess):
             views["o_scales"] = each if is_matrix else tensor_views.turn_rows("out_scales", each)
         if amax is not None:
             views["amax"] = tensor_views.view("amax", amax)
+        check_devices(views, self._device, "the plan")
         views |= self._make_batch_views()
         kernel = self._rest or decode_problem.load(self._runner.kernel)
         names = kernel.names

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import ArgumentError
-from ..options import argument_names
 from ..record import TensorView
 from ..tensors import tensor_views
 from ..tensors.argument_checks import check_amax, check_device, check_sinks
@@ -55,9 +54,6 @@ def check_planned(views: Mapping[str, TensorView], p: DecodeProblem, device: int
         if is_planned != (tensor in views):
             wanted = "a tensor" if is_planned else "none"
             raise ArgumentError(f'tensor "{name}": expected {wanted}, as the plan was made')
-    for name in ("o", "lse", "o_scales", "sinks"):
-        if name in views:
-            check_device(argument_names.OUTPUTS.get(name, name), views[name], device, "the plan")
     if p.sinks:
         check_sinks(views["sinks"], p.heads)
     check_planned_state(views, p)
@@ -65,7 +61,7 @@ def check_planned(views: Mapping[str, TensorView], p: DecodeProblem, device: int
     check_planned_rows(views, p)
 
 
-def check_planned_amax(amax: Any, p: DecodeProblem, device: int) -> None:
+def check_planned_amax(amax: Any, p: DecodeProblem) -> None:
     """Raises ArgumentError for another `amax` than one f32 where the plan has one, and none where
     it has not."""
     if (amax is not None) != p.amax:
@@ -73,9 +69,7 @@ def check_planned_amax(amax: Any, p: DecodeProblem, device: int) -> None:
         raise ArgumentError(f'tensor "amax": expected {wanted}, as the plan was made')
     if amax is None:
         return
-    view = tensor_views.view("amax", amax)
-    check_amax(view)
-    check_device("amax", view, device, "the plan")
+    check_amax(tensor_views.view("amax", amax))
 
 
 def _check_scales(views: Mapping[str, TensorView], p: DecodeProblem, device: int) -> None:

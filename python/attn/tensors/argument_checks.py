@@ -3,11 +3,12 @@ to be, and what it is."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import ArgumentError, ArgumentTypeError
 from ..launch import device_tensors
+from ..options.argument_names import OUTPUTS
 from ..record import TensorView
 from .tensor_views import expect
 
@@ -37,6 +38,13 @@ def check_device(name: str, view: TensorView, device: int, beside: str = "q") ->
             f'tensor "{name}": expected it on {device_tensors.name_device(device)} as {beside}, '
             f"got {device_tensors.name_device(view.device)}"
         )
+
+
+def check_devices(views: Mapping[str, TensorView], device: int, beside: str = "q") -> None:
+    """Refuses outputs and sinks among the views of a launch that are on another device."""
+    for name in ("o", "lse", "o_scales", "amax", "sinks"):
+        if name in views:
+            check_device(OUTPUTS.get(name, name), views[name], device, beside)
 
 
 def check_columns(name: str, view: TensorView) -> None:

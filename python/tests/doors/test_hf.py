@@ -44,7 +44,7 @@ MODELS = {
 }
 #: Accepted of the logits, by their norm.
 TOLERANCE = 1e-3
-#: Of two distances of rounded models, which differ by chance.
+#: By how much one rounded model may lie farther from the exact one than another rounded one.
 SAME_ROUNDING = 1.1
 #: Scores of generated tokens, of the largest one: they follow from what was generated before.
 STEP_TOLERANCE = 2e-3

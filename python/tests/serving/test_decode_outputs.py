@@ -15,9 +15,13 @@ from test_decode import (
     MLA_HEADS,
     PAGE,
     VALUES,
+    Function,
+    Tensor,
     attend,
     attend_latent,
     check,
+    driver,  # noqa: F401
+    make_tensors,
     make_batch,
     make_latent,
     refuse,
@@ -239,3 +243,24 @@ def test_bytes_are_no_output_of_a_call():
         out = q._replace(dtype="i8", shape=(*q.shape[:2], columns))
         refuse('tensor "out": expected f16, bf16, f32 or floats of 8 bits, got i8',
                attn.decode, q, k, v, table, lengths, out=out)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["out", "lse", "sinks", "amax"])
+def test_outputs_in_host_memory(driver, name):  # noqa: F811
+    """Kernels would write to another memory than the GPU's."""
+    _, _, q, pool, o = make_tensors()
+    lengths = Tensor(0x100, (3,), "<i4")
+    table = Tensor(0x200, (3, 5), "<i4")
+    shapes = {"out": (3, HEADS, DIM), "lse": (3, HEADS), "sinks": (HEADS,), "amax": (1,)}
+    given = {"out": o, name: np.zeros(shapes[name], np.float16 if name == "out" else np.float32)}
+    launches = len(Function.launches)
+    with pytest.raises(attn.ArgumentError, match=f'"{name}": expected it on'):
+        attn.decode(q, pool, pool, table, lengths, **given)
+    plan = attn.DecodePlan(
+        batch=3, heads=HEADS, kv_heads=KV_HEADS, dim=DIM, page_size=PAGE, max_pages=8, device=0,
+        dtype="float16", kv_splits=1, **({name: True} if name != "out" else {}),
+    )  # fmt: skip
+    plan.plan(lengths, table)
+    with pytest.raises(attn.ArgumentError, match=f'"{name}": expected it on'):
+        plan.run(q, pool, pool, **given)
+    assert len(Function.launches) == launches
