@@ -41,7 +41,10 @@ FLAGS = (
     (r"--out-type=f32", {"f32_results": 1}),
     (r"--kv-lengths", {"key_lengths": 1}),
 )
-#: The same of regions, by the name of a cell's feature. A problem with one is causal.
+#: What flags add to the feature score_registers, as getScoreCost of
+#: lib/Schedule/Kernel/Scores.cpp does. Regions have features of their own.
+SCORE_REGISTERS = ((r"--softcap", 6), (r"--selected|--added", 8))
+#: Features of regions, by the name of a cell's feature. A problem with one is causal.
 REGIONS = {"score-mod": "score_region", "mask-mod": "mask_region"}
 
 
@@ -85,6 +88,9 @@ def make_row(line: dict, cell, compiler: pathlib.Path) -> dict:
     for pattern, features in FLAGS:
         if re.search(pattern, flags):
             problem.update(features)
+    score = sum(registers for pattern, registers in SCORE_REGISTERS if re.search(pattern, flags))
+    if score:
+        problem["score_registers"] = score
     return {"schedule": schedule, "verdict": "spills", "chips": [cell.chip],
             "plan": plan, "problem": problem, "cell": cell.name}  # fmt: skip
 

@@ -1,8 +1,7 @@
 //===- Rows.cpp - Reductions, broadcasts, masks and layout conversions ----===//
 
 #include "Exchange.h"
-#include "FindKey.h"
-#include "Masks.h"
+#include "ScalarRegion.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
@@ -426,38 +425,13 @@ LogicalResult PartitionLowering::lower(ApplyMaskOp op) {
   return success();
 }
 
-/// Clones the operations of a scalar region and returns what it yields. Failure
+/// Inlines operations of a scalar region and returns what it yields. Failure
 /// after a diagnostic.
-static FailureOr<SmallVector<Value>> inlineScalars(PartitionLowering &lowering,
-                                                   ImplicitLocOpBuilder &b,
-                                                   Block &body,
-                                                   IRMapping &mapping) {
-  for (Operation &inner : body.without_terminator()) {
-    // Scalars take the same approximate instructions as tiles.
-    if (inner.getNumOperands() == 1 && inner.getNumResults() == 1)
-      if (Value value = lowerApproximate(
-              b, &inner, mapping.lookupOrDefault(inner.getOperand(0)))) {
-        mapping.map(inner.getResult(0), value);
-        continue;
-      }
-    if (inner.getNumOperands() == 1)
-      if (Value value = convertByte(
-              b, inner, mapping.lookupOrDefault(inner.getOperand(0)),
-              lowering.kernel.someTargetLacks(Capability::Fp8))) {
-        mapping.map(inner.getResult(0), value);
-        continue;
-      }
-    Operation *copy = b.clone(inner, mapping);
-    if (auto find = dyn_cast<FindKeyOp>(copy)) {
-      mapping.map(inner.getResult(0), emitFoundKey(find));
-      copy->erase();
-      continue;
-    }
-    for (Region &region : copy->getRegions())
-      for (Block &block : region)
-        if (failed(lowering.lowerBlock(block)))
-          return failure();
-  }
+static FailureOr<SmallVector<Value>>
+inlineRegion(PartitionLowering &lowering, ImplicitLocOpBuilder &b, Block &body,
+             ArrayRef<Operation *> operations, IRMapping &mapping) {
+  if (failed(inlineScalars(lowering, b, operations, mapping)))
+    return failure();
   return llvm::map_to_vector(
       body.getTerminator()->getOperands(),
       [&](Value value) { return mapping.lookupOrDefault(value); });
@@ -488,6 +462,9 @@ LogicalResult PartitionLowering::lower(MapElementsOp op) {
   SmallVector<int64_t> rows = registerCoordinates(layout, 0);
   SmallVector<Value> results;
   Block &body = op.getBody().front();
+  KeyBits bits(*this, op, layout, scores->keys);
+  if (failed(bits.emit(b, scores->threadColumn)))
+    return failure();
   for (auto [scalar, row, column] :
        llvm::zip(scalars, rows, scores->keys.registers)) {
     IRMapping mapping;
@@ -499,8 +476,9 @@ LogicalResult PartitionLowering::lower(MapElementsOp op) {
         body.getArgument(2),
         arith::AddIOp::create(b, columnBase,
                               arith::ConstantIntOp::create(b, column, 32)));
+    bits.map(b, column, mapping);
     FailureOr<SmallVector<Value>> yielded =
-        inlineScalars(*this, b, body, mapping);
+        inlineRegion(*this, b, body, bits.getOthers(), mapping);
     if (failed(yielded))
       return failure();
     results.push_back(yielded->front());
@@ -537,13 +515,15 @@ LogicalResult PartitionLowering::lower(RowKeysOp op) {
   Value rowBase = arith::AddIOp::create(b, op.getRow(), threadRow);
   Value exact = arith::ConstantIntOp::create(b, 1, 1);
   SmallVector<Value> from, to;
+  Block &body = op.getBody().front();
+  SmallVector<Operation *> operations = listOperations(body);
   for (int64_t row : rows) {
     IRMapping mapping;
-    mapping.map(op.getBody().getArgument(0),
+    mapping.map(body.getArgument(0),
                 arith::AddIOp::create(
                     b, rowBase, arith::ConstantIntOp::create(b, row, 32)));
     FailureOr<SmallVector<Value>> yielded =
-        inlineScalars(*this, b, op.getBody().front(), mapping);
+        inlineRegion(*this, b, body, operations, mapping);
     if (failed(yielded))
       return failure();
     ArrayRef<Value> range = *yielded;

@@ -9,6 +9,7 @@
 
 #include "PartitionLowering.h"
 #include "Statement.h"
+#include "attn/Dialect/Attn/IR/KernelAttrs.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -70,7 +71,10 @@ template <>
 LogicalResult PartitionLowering::lower(TmemDeallocOp op) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   fenceTensor(b, TensorFence::Before);
-  gpu::BarrierOp::create(b);
+  auto barrier = gpu::BarrierOp::create(b);
+  // Which warp is the first one would else be kept in all partitions.
+  if (kernel.func->hasAttr(kRenewEntryAttr))
+    kernel.renewEntry(barrier, /*inLoops=*/false);
   fenceTensor(b, TensorFence::After);
   auto pointer = LLVM::LLVMPointerType::get(
       b.getContext(), unsigned(NVVM::NVVMMemorySpace::Tensor));
