@@ -82,7 +82,7 @@ PROBES = {
     "ws_pair.loader_registers": Probes(-8, "--chip=sm_90a --schedule=ws_pair", dims("--q=1x8x2048xDxbf16 --causal", 384, 512)),
     "ws_tmem.bet_keys": Probes(16, "--chip=sm_100a --schedule=ws_tmem --set=softmax=optimistic", dims("--q=1x8x2048xDxbf16 --causal", 128)),
     "ws_tmem.bet_keys_beside": Probes(16, "--chip=sm_100a --schedule=ws_tmem --set=softmax=optimistic", dims("--q=1x8x2048xDxbf16 --causal", 64, 96)),
-    "ws_tmem.half_results_registers": Probes(-8, "--chip=sm_100a --schedule=ws_tmem --set=tiles=1,pair=true,value_ctas=1,p_parts=false,block_n=256", dims("--q=2xDx1x576xbf16 --rope-dim=64 --kv-len=8192 --no-split-keys", 64, 128)),
+    "ws_tmem.half_results_registers": Probes(-8, "--schedule=ws_tmem --set=tiles=1,pair=true,value_ctas=1,p_parts=false,block_n=256 --rope-dim=64 --kv-len=8192", tuple(f"--chip={chip} --q=2x{heads}x1x576xbf16 {keys}" for chip in ("sm_100a", "sm_103a") for heads in (64, 128) for keys in ("--no-split-keys", "--kv-splits=2", "--page-size=64 --kv-lengths=8192,100"))),
     "ws_tmem.loader_columns": Probes(16, "--chip=sm_100a --schedule=ws_tmem", dims("--q=1x8x2048xDxbf16 --dv=128 --causal", 128, 144, 160)),
     "ws_tmem.loader_registers": Probes(-8, "--chip=sm_100a --schedule=ws_tmem", dims("--q=1x8x2048xDxbf16", 64, 96, 128)),
     "ws_tmem.lone_loader_registers": Probes(-8, "--chip=sm_100a --schedule=ws_tmem", dims("--q=1x8x2048xDxbf16 --causal", 192, 256)),
@@ -117,8 +117,9 @@ class Asker:
         """True if the probe spills in a loop over blocks; nothing where no plan is legal."""
         changed = dict(data)
         changed["limits"] = [row | {"value": value} if row["name"] == name else row for row in data["limits"]]
-        stem = self.scratch / f"{name}-{value}-{number}"
-        model, ptx = stem.with_suffix(".json"), stem.with_suffix(".ptx")
+        # Names of limits have dots, after which with_suffix would cut.
+        stem = f"{name}-{value}-{number}"
+        model, ptx = self.scratch / f"{stem}.json", self.scratch / f"{stem}.ptx"
         model.write_text(json.dumps(changed), encoding="utf-8")
         done = subprocess.run(
             [self.folder / "attn-compile", *flags.split(), "--set=spills=allow",
