@@ -105,6 +105,12 @@ PROBES = {
 }  # fmt: skip
 
 
+def name_files(folder: pathlib.Path, name: str, value: int, number: int) -> tuple[pathlib.Path, pathlib.Path]:
+    """The model and the PTX of a probe. Several are compiled at once, each with files of its own."""
+    stem = f"{name}-{value}-{number}"
+    return folder / f"{stem}.json", folder / f"{stem}.ptx"
+
+
 class Asker:
     """Compiles and assembles probes with the data file as it is changed."""
 
@@ -117,9 +123,7 @@ class Asker:
         """True if the probe spills in a loop over blocks; nothing where no plan is legal."""
         changed = dict(data)
         changed["limits"] = [row | {"value": value} if row["name"] == name else row for row in data["limits"]]
-        # Names of limits have dots, after which with_suffix would cut.
-        stem = f"{name}-{value}-{number}"
-        model, ptx = self.scratch / f"{stem}.json", self.scratch / f"{stem}.ptx"
+        model, ptx = name_files(self.scratch, name, value, number)
         model.write_text(json.dumps(changed), encoding="utf-8")
         done = subprocess.run(
             [self.folder / "attn-compile", *flags.split(), "--set=spills=allow",
