@@ -82,7 +82,7 @@ PROBES = {
     "ws_pair.loader_registers": Probes(-8, "--chip=sm_90a --schedule=ws_pair", dims("--q=1x8x2048xDxbf16 --causal", 384, 512)),
     "ws_tmem.bet_keys": Probes(16, "--chip=sm_100a --schedule=ws_tmem --set=softmax=optimistic", dims("--q=1x8x2048xDxbf16 --causal", 128)),
     "ws_tmem.bet_keys_beside": Probes(16, "--chip=sm_100a --schedule=ws_tmem --set=softmax=optimistic", dims("--q=1x8x2048xDxbf16 --causal", 64, 96)),
-    "ws_tmem.half_results_registers": Probes(-8, "--chip=sm_100a --schedule=ws_tmem --set=tiles=1,pair=true,value_ctas=1,p_parts=false,block_n=256", dims("--q=2xDx1x576xbf16 --rope-dim=64 --kv-len=8192 --no-split-keys", 64, 128)),
+    "ws_tmem.half_results_registers": Probes(-8, "--schedule=ws_tmem --set=tiles=1,pair=true,value_ctas=1,p_parts=false,block_n=256 --rope-dim=64 --kv-len=8192", tuple(f"--chip={chip} --q=2x{heads}x1x576xbf16 {keys}" for chip in ("sm_100a", "sm_103a") for heads in (64, 128) for keys in ("--no-split-keys", "--kv-splits=2", "--page-size=64 --kv-lengths=8192,100"))),
     "ws_tmem.loader_columns": Probes(16, "--chip=sm_100a --schedule=ws_tmem", dims("--q=1x8x2048xDxbf16 --dv=128 --causal", 128, 144, 160)),
     "ws_tmem.loader_registers": Probes(-8, "--chip=sm_100a --schedule=ws_tmem", dims("--q=1x8x2048xDxbf16", 64, 96, 128)),
     "ws_tmem.lone_loader_registers": Probes(-8, "--chip=sm_100a --schedule=ws_tmem", dims("--q=1x8x2048xDxbf16 --causal", 192, 256)),
@@ -105,6 +105,12 @@ PROBES = {
 }  # fmt: skip
 
 
+def name_files(folder: pathlib.Path, name: str, value: int, number: int) -> tuple[pathlib.Path, pathlib.Path]:
+    """The model and the PTX of a probe. Several are compiled at once, each with files of its own."""
+    stem = f"{name}-{value}-{number}"
+    return folder / f"{stem}.json", folder / f"{stem}.ptx"
+
+
 class Asker:
     """Compiles and assembles probes with the data file as it is changed."""
 
@@ -117,8 +123,7 @@ class Asker:
         """True if the probe spills in a loop over blocks; nothing where no plan is legal."""
         changed = dict(data)
         changed["limits"] = [row | {"value": value} if row["name"] == name else row for row in data["limits"]]
-        stem = self.scratch / f"{name}-{value}-{number}"
-        model, ptx = stem.with_suffix(".json"), stem.with_suffix(".ptx")
+        model, ptx = name_files(self.scratch, name, value, number)
         model.write_text(json.dumps(changed), encoding="utf-8")
         done = subprocess.run(
             [self.folder / "attn-compile", *flags.split(), "--set=spills=allow",

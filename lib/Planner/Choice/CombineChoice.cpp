@@ -13,6 +13,9 @@ static constexpr llvm::StringLiteral kCombine = "combine";
 static constexpr Factor kSecondKernel{"combine.second_kernel"};
 static constexpr Factor kMergedRun{"combine.merged_run"};
 
+/// Bounds the time of two kernels, as a share of the time of one.
+static constexpr Factor kWorthwhile{"splits.worthwhile"};
+
 static constexpr Factor kArrival{"combine.arrival"};
 static constexpr Factor kTurn{"combine.turn"};
 static constexpr Factor kRound{"combine.round"};
@@ -87,4 +90,18 @@ PlanCandidate attn::chooseCombine(const ProblemFacts &facts, int64_t splits,
                  kOneLaunch + estimateMerge(facts, splits, candidate)
              ? other
              : candidate;
+}
+
+bool attn::areFasterMerged(const PlanCandidates &merged,
+                           const PlanCandidates &whole) {
+  if (merged.plans.empty() || whole.plans.empty())
+    return !merged.plans.empty();
+  const PlanCandidate &first = merged.plans.front(), &one = whole.plans.front();
+  if (first.spills != one.spills)
+    return one.spills;
+  auto estimate = [](const PlanCandidate &each) {
+    return each.estimate.margin * each.estimate.microseconds;
+  };
+  return estimate(first) + kSecondKernel + kMergedRun <
+         kWorthwhile * estimate(one);
 }

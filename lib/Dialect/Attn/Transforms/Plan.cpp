@@ -10,6 +10,7 @@
 #include "PlanRemarks.h"
 #include "attn/Dialect/Attn/IR/TextCheck.h"
 #include "attn/Dialect/Attn/Transforms/Passes.h"
+#include "attn/Planner/Choice/CombineChoice.h"
 #include "attn/Planner/Choice/PlanCandidates.h"
 #include "attn/Planner/Choice/PlanTable.h"
 #include "attn/Planner/Choice/SplitKeys.h"
@@ -44,10 +45,11 @@ private:
                            ArrayRef<PlanParameter> named,
                            PlanCandidates &candidates);
   /// Puts the plans of partial results of one run in the place of `candidates`,
-  /// for scales of the output that none of these computes itself.
-  LogicalResult planOneRun(AttentionOp op, const TargetRow &target,
-                           ArrayRef<const Schedule *> schedules,
-                           PlanCandidates &candidates);
+  /// for scales of the output that none of these computes itself, or not as
+  /// fast. Returns true if it did.
+  FailureOr<bool> planOneRun(AttentionOp op, const TargetRow &target,
+                             ArrayRef<const Schedule *> schedules,
+                             PlanCandidates &candidates);
   void reportSplits(AttentionOp op, const SplitChoice &choice,
                     const TargetRow &target);
   /// Partial results are merged in one way; what options say is for attentions.
@@ -369,19 +371,24 @@ static void setCombine(const ProblemFacts &facts, const TargetRow &target,
       chooseCombine(facts, facts.kvSplits, target, whole, parameters).plan;
 }
 
-LogicalResult AttnPlanPass::planOneRun(AttentionOp op, const TargetRow &target,
-                                       ArrayRef<const Schedule *> schedules,
-                                       PlanCandidates &candidates) {
+FailureOr<bool>
+AttnPlanPass::planOneRun(AttentionOp op, const TargetRow &target,
+                         ArrayRef<const Schedule *> schedules,
+                         PlanCandidates &candidates) {
   CombineOp combine = splitKeys(op, /*splits=*/1, partialType);
   FailureOr<ProblemFacts> facts = ProblemFacts::get(op);
+  bool isTaken = false;
   if (succeeded(facts)) {
     PlanCandidates merged =
         collectCandidates(*facts, target, schedules, parameters);
-    if (!merged.plans.empty())
+    isTaken = areFasterMerged(merged, candidates);
+    if (isTaken)
       candidates = std::move(merged);
   }
   joinKeys(op, combine);
-  return failed(facts) ? failure() : success();
+  if (failed(facts))
+    return failure();
+  return isTaken;
 }
 
 /// Puts in front of plans for one query the fastest one for all of them that
@@ -442,14 +449,16 @@ LogicalResult AttnPlanPass::planOne(AttentionOp op, const TargetRow &target) {
         completeCandidates(facts->getPlanned(), target, parameters, candidates);
     dropIllegal(*facts, target, candidates);
   }
-  bool isMerged = candidates.plans.empty() && facts->oScales &&
-                  !facts->hasPartialScales() && candidates.unfit.empty() &&
-                  mayMergeScales(*facts);
-  if (isMerged && failed(planOneRun(op, target, schedules, candidates)))
+  FailureOr<bool> isMerged = false;
+  if ((candidates.plans.empty() || split) && facts->oScales &&
+      !facts->hasPartialScales() && candidates.unfit.empty() &&
+      mayMergeScales(*facts))
+    isMerged = planOneRun(op, target, schedules, candidates);
+  if (failed(isMerged))
     return failure();
   if (failed(planSplits(*facts, target, schedules, named, candidates)))
     return failure();
-  if (isMerged && !candidates.plans.empty() && !op.getKvSplits() &&
+  if (*isMerged && !op.getKvSplits() &&
       failed(planCombine(splitKeys(op, /*splits=*/1, partialType))))
     return failure();
   // What problems say themselves about runs leaves who merges them.
