@@ -9,6 +9,7 @@
 
 #include "BarrierMachine.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -105,6 +106,13 @@ void Machine::replace(uint32_t number, int64_t times, const Affine &by) {
     write(*question);
   Facts written;
   for (Affine fact : facts.get()) {
+    const auto *term = llvm::find_if(
+        fact.terms, [&](const auto &term) { return term.first == number; });
+    // What is known of the number itself holds of so many of it as well.
+    if (term != fact.terms.end() && term->second % times != 0) {
+      written.add(fact);
+      fact = fact.times(times / std::gcd(times, term->second));
+    }
     write(fact);
     written.add(fact);
   }

@@ -312,7 +312,8 @@ std::optional<Affine> Machine::computeCounts(Operation *op,
     return Affine(-int64_t(
         facts.imply(getRest(args[0], divide(args[0], 2), 2).plus(Affine(-1)))));
   if (!isFactor && args.size() == 2 && isa<arith::DivUIOp>(op)) {
-    Affine quotient = Affine::unknown(unknowns->get(getName(op), args));
+    Affine quotient = Affine::unknown(
+        unknowns->getQuotient(getName(op), args[0], args[1]));
     learn(quotient);
     learn(args[0].plus(quotient, -1));
     return quotient;
@@ -398,8 +399,9 @@ std::optional<Affine> Machine::readGlobal(const Step &step,
   return word;
 }
 
-/// A sum that can be but one number is that number, so that products and
-/// quotients by it are known.
+/// A sum that can be but one number in a launch is that number, so that
+/// products and quotients by it are known. What a tile has learned is no part
+/// of it: warps that come to it sooner would have another product.
 static Affine settle(const Facts &facts, const Affine &sum) {
   if (sum.isConstant())
     return sum;
@@ -429,12 +431,29 @@ static SmallVector<Affine, 3> listBounds(Operation *op, const Affine &outcome,
   return bounds;
 }
 
+/// Learns of a product of two numbers that it is not negative, as they are; and
+/// where one of them is a quotient by the other, that what was divided is no
+/// less and less than one multiple more.
+void Machine::learnProduct(const Affine &product, ArrayRef<Affine> args) {
+  const Facts &always = unknowns->ofEachLaunch;
+  learn(product, always.imply(args[0]) && always.imply(args[1]));
+  for (auto [factor, by] : {std::pair(args[0], args[1]), {args[1], args[0]}}) {
+    const auto *quotient = unknowns->findQuotient(factor);
+    if (!quotient || quotient->by != by)
+      continue;
+    Affine rest = quotient->of.plus(product, -1);
+    learn(rest);
+    learn(by.plus(rest, -1).plus(Affine(-1)));
+    impossible |= facts.areImpossible();
+  }
+}
+
 std::optional<Affine> Machine::computeOpen(const Step &step,
                                            ArrayRef<Affine> given) {
   SmallVector<Affine, 3> args(given);
   if (isa_and_nonnull<arith::MulIOp, arith::DivUIOp>(step.op) &&
       args.size() == 2 && !args[0].isConstant())
-    args[1] = settle(facts, args[1]);
+    args[1] = settle(unknowns->ofEachLaunch, args[1]);
   if (step.code == Code::Count) {
     // Few bits wrap around soon.
     if (getWidth(cast<scf::ForOp>(step.op).getLowerBound().getType()) < 32)
@@ -499,7 +518,10 @@ std::optional<Affine> Machine::computeOpen(const Step &step,
       !step.op->getResult(0).getType().isInteger(1)) {
     uint32_t number = unknowns->get(getName(step.op), args);
     unknowns->define(number, step.compute, args);
-    return Affine::unknown(number);
+    Affine outcome = Affine::unknown(number);
+    if (isa<arith::MulIOp>(step.op) && isWide(step.op) && isCount)
+      learnProduct(outcome, args);
+    return outcome;
   }
   return std::nullopt;
 }

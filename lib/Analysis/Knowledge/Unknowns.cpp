@@ -87,6 +87,20 @@ uint32_t Unknowns::getTrips(const Affine &sum) {
   return number;
 }
 
+uint32_t Unknowns::getQuotient(const std::string &text, const Affine &of,
+                               const Affine &by) {
+  uint32_t number = get(text, {of, by});
+  quotients.try_emplace(number, Quotient{of, by});
+  return number;
+}
+
+const Unknowns::Quotient *Unknowns::findQuotient(const Affine &sum) const {
+  if (sum.isConstant() || sum != Affine::unknown(sum.terms.front().first))
+    return nullptr;
+  auto found = quotients.find(sum.terms.front().first);
+  return found == quotients.end() ? nullptr : &found->second;
+}
+
 bool Unknowns::areComputed(
     llvm::ArrayRef<std::pair<uint32_t, int64_t>> numbers) const {
   llvm::DenseMap<uint32_t, int64_t> values(numbers.begin(), numbers.end());

@@ -48,6 +48,7 @@ struct Affine {
   bool operator==(const Affine &other) const {
     return terms == other.terms && constant == other.constant;
   }
+  bool operator!=(const Affine &other) const { return !(*this == other); }
   bool operator<(const Affine &other) const {
     return std::tie(terms, constant) < std::tie(other.terms, other.constant);
   }
@@ -113,6 +114,15 @@ public:
     auto found = trips.find(number);
     return found == trips.end() ? nullptr : &found->second;
   }
+  /// What is divided, and by which number.
+  struct Quotient {
+    Affine of, by;
+  };
+  /// The one that is a quotient by a number that is not known.
+  uint32_t getQuotient(const std::string &text, const Affine &of,
+                       const Affine &by);
+  /// What such a one is; null for other sums.
+  const Quotient *findQuotient(const Affine &sum) const;
   /// True for a number of the launch or a word of memory.
   bool isRoot(uint32_t number) const {
     return isGiven[number] || texts[number].rfind("word", 0) == 0;
@@ -166,6 +176,7 @@ private:
   std::vector<bool> isGiven;
   std::vector<std::string> texts;
   std::map<uint32_t, Affine> trips;
+  std::map<uint32_t, Quotient> quotients;
   std::map<uint32_t, std::pair<Arithmetic, llvm::SmallVector<Affine, 3>>>
       definitions;
 };
