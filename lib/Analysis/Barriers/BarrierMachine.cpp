@@ -251,7 +251,7 @@ bool Machine::advance(Warp &warp) {
     if (unknowns)
       work.take(facts);
     steps += work.takeSteps();
-    moved = true;
+    moved = hasMoved = true;
   }
   return moved;
 }
