@@ -227,7 +227,7 @@ bool Checker::follow(Machine start, Forks &forks,
         return false;
       continue;
     }
-    bool isKnown = forks.stoodFor(next);
+    bool isKnown = next.hasMovedSinceSplit() && forks.stoodFor(next);
     if (!spend(forks.work.takeSteps()))
       return false;
     if (isKnown)

@@ -183,6 +183,7 @@ void Machine::keep(const IndexRanges &kept) {
 }
 
 Machine Machine::split() {
+  hasMoved = false;
   if (question) {
     Machine other = *this;
     splitAtQuestion(other);

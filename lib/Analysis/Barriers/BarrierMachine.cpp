@@ -167,23 +167,30 @@ void Machine::run() {
   size_t first = std::exchange(pauses.isReached, false) ? pauses.last : 0;
   // What is not known is asked where nobody can go on without, so that no warp
   // is behind that would ask it later; first by who is furthest behind, so that
-  // no warp goes around a loop before all have come to it.
+  // no warp goes around a loop before all have come to it. So are kinds told
+  // apart: where the others have done all that is the same for them, states
+  // differ by nothing that is on its way.
   std::optional<Affine> asked;
+  IndexRanges askedChoice;
   uint32_t asker = 0;
   while (moves && !condition && !unsupported && !isOverLimit() &&
          !wantsChoice()) {
     moves = false;
     asked.reset();
+    askedChoice.clear();
     for (Warp &warp :
          MutableArrayRef(warps).drop_front(std::exchange(first, 0))) {
       bool moved = advance(warp);
       if (pauses.isReached)
         return;
-      if (question && (!asked || warp.pc < asker)) {
+      bool isFirst = !asked && askedChoice.empty();
+      if ((question || !choice.empty()) && (isFirst || warp.pc < asker)) {
         asked = question;
+        askedChoice = choice;
         asker = warp.pc;
       }
       question.reset();
+      choice.clear();
       if (!moved)
         continue;
       moves = true;
@@ -192,6 +199,7 @@ void Machine::run() {
     }
   }
   question = asked;
+  choice = std::move(askedChoice);
 }
 
 ReplayTurn Machine::describeTurn(const Warp &warp) const {
@@ -251,7 +259,7 @@ bool Machine::advance(Warp &warp) {
     if (unknowns)
       work.take(facts);
     steps += work.takeSteps();
-    moved = true;
+    moved = hasMoved = true;
   }
   return moved;
 }

@@ -199,6 +199,9 @@ public:
   /// Goes on with the numbers that lead to one next step; the machine that is
   /// returned with the others.
   Machine split();
+  /// True if a step was taken since the last split. A state of which that does
+  /// not hold is a part of the one that was split, which was not followed.
+  bool hasMovedSinceSplit() const { return hasMoved; }
   /// Goes on with one of the numbers.
   void choose(int64_t index);
   int64_t countChoices() const { return choices.size(); }
@@ -500,6 +503,7 @@ private:
   /// They are numbers of the program's blocks, and none of a tile.
   bool areBlocksOpen = false;
   IndexRanges choice;
+  bool hasMoved = false;
   uint32_t dealt = 1;
   /// What only the launch gives, if that is followed; what is known of it; a
   /// sum of which the next step asks whether it is negative.
