@@ -11,8 +11,10 @@ and a C compiler.
 
 --lengths records each case that it takes with one head and as many queries and
 keys, under its name with _nN behind it: what scripts/model-check.py estimates.
+--chip compiles the cases of sm_100a for a chip that runs the same kernels, as
+sm_103a does.
 
-usage: scripts/record-fa4.py OUT [--filter=REGEX] [--lengths=N,...] [--list]
+usage: scripts/record-fa4.py OUT [--filter=REGEX] [--lengths=N,...] [--chip=CHIP] [--list]
 The exit status is 1 when a kernel cannot be compiled or recorded.
 """
 
@@ -325,6 +327,16 @@ def with_lengths(cases: list[Case], lengths: list[int]) -> list[Case]:
     ]
 
 
+def for_chip(cases: list[Case], chip: str) -> list[Case]:
+    """The cases of sm_100a, compiled for another chip."""
+    stem = chip.replace("_", "")
+    return [
+        dataclasses.replace(case, name=case.name.replace("sm100a", stem), chip=chip)
+        for case in cases
+        if case.chip == "sm_100a"
+    ]
+
+
 def takes(options: argparse.Namespace, case: Case) -> bool:
     stem = re.sub(r"_n\d+$", "", case.name) if options.lengths else case.name
     return (stem != case.name or not options.lengths) and bool(
@@ -337,10 +349,12 @@ def main() -> int:
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--filter", default="", metavar="REGEX")
     parser.add_argument("--lengths", default="", metavar="N,...")
+    parser.add_argument("--chip", default="")
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
     lengths = [int(n) for n in options.lengths.split(",") if n]
-    cases = [case for case in CASES + with_lengths(CASES, lengths) if takes(options, case)]
+    known = for_chip(CASES, options.chip) if options.chip else CASES
+    cases = [case for case in known + with_lengths(known, lengths) if takes(options, case)]
     if options.list:
         print("\n".join(case.name for case in cases))
         return 0
@@ -363,7 +377,7 @@ def main() -> int:
             }  # fmt: skip
             command = [sys.executable, "-W", "ignore", __file__, options.out]
             command.append(f"--filter=^{case.name}$")
-            command.append(f"--lengths={options.lengths}")
+            command += [f"--lengths={options.lengths}", f"--chip={options.chip}"]
             done = subprocess.run(command, env=environment, capture_output=True, text=True)
         failed += done.returncode != 0
         last = (done.stderr.strip() or "no message").splitlines()[-1]

@@ -281,7 +281,8 @@ void attn::addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
 
 void attn::addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
                        int64_t blockN, double bytesInFlight,
-                       const TargetRow &target, int64_t runs) {
+                       const TargetRow &target, int64_t runs,
+                       double loadedShare) {
   double elementBytes = facts.elementType.getIntOrFloatBitWidth() / 8.0;
   double resultBytes = facts.outType.getIntOrFloatBitWidth() / 8.0;
   double batch = getAssumedExtent(facts.batch, kAssumedBatch);
@@ -310,18 +311,21 @@ void attn::addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
   double bytesPerMicrosecond = kDramShare * target.dramGBPerSecond * 1000;
   estimate.dramRoofMicroseconds = estimate.dramBytes / bytesPerMicrosecond;
   double latency = kCopyLatency + (facts.isPaged() ? kPageLatency : 0);
-  double tileLatency = ctaTiles * tileBytes / bytesInFlight * latency;
+  double tileLatency =
+      ctaTiles * loadedShare * tileBytes / bytesInFlight * latency;
   // A tile that is bound by its products reads no faster alone.
   double blockClocks = ctaTiles * estimate.blocks * estimate.blockClocks;
   estimate.loneTileMicroseconds =
       std::max(tileLatency, blockClocks / target.clockMHz);
-  // Keys that several tiles read pass from L2 to each.
+  // Keys that are loaded more than once pass from L2 each time.
   double sharedPerMicrosecond = kL2Share * target.l2BytesPerClock *
                                 double(target.smCount) * target.clockMHz;
   // No rate, nor what is in flight, is a hard limit near the others.
   auto timeOf = [&](double tiles) {
     double read = tiles * movedBytes / readers / bytesPerMicrosecond;
-    double again = readers > 1 ? tiles * movedBytes / sharedPerMicrosecond : 0;
+    double again = readers * loadedShare > 1
+                       ? tiles * loadedShare * movedBytes / sharedPerMicrosecond
+                       : 0;
     return std::pow(std::pow(read, 4) + std::pow(again, 4) +
                         std::pow(tileLatency, 4),
                     0.25);

@@ -68,10 +68,12 @@ void addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
                  const CopiedPlan &plan, const TargetRow &target);
 /// The same for any plan with blocks of `blockN` keys, of which a CTA keeps
 /// `bytesInFlight` under way; of a sequence's keys there are `runs` runs, as
-/// many as the problem says if 0.
+/// many as the problem says if 0. A CTA loads `loadedShare` times the bytes of
+/// its tile's keys and values: fewer where a cluster divides them, more where
+/// values are columns of keys that come a second time.
 void addDramTime(PlanEstimate &estimate, const ProblemFacts &facts,
                  int64_t blockN, double bytesInFlight, const TargetRow &target,
-                 int64_t runs = 0);
+                 int64_t runs = 0, double loadedShare = 1);
 
 } // namespace mlir::attn
 

@@ -325,16 +325,14 @@ WsTmemModel::getCandidates(const ProblemFacts &facts,
   return list.plans;
 }
 
-/// Bytes of K and V that are copied while a slot is read, by all CTAs that have
-/// parts of a tile's.
+/// Bytes of K and V that a CTA copies while a slot is read.
 static double getBytesInFlight(const ProblemFacts &facts, WsTmemPlanAttr plan) {
   int64_t columns = getKeyColumns(facts);
   if (hasWideHeads(facts, plan))
     columns = getSliceColumns(facts, plan);
   else if (!sharesRing(facts, plan))
     columns += getValueColumns(facts);
-  return double(plan.getKvStages() - 1) * getOwnKeys(plan) *
-         countPairCTAs(plan) * columns *
+  return double(plan.getKvStages() - 1) * getOwnKeys(plan) * columns *
          facts.elementType.getIntOrFloatBitWidth() / 8;
 }
 
@@ -511,10 +509,12 @@ PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
         estimate.waves > 1 ? kLateQueryClocks : kStoredClocks;
   double clocks = estimate.tileClocks + estimate.blocks * estimate.blockClocks;
   estimate.microseconds = std::ceil(estimate.waves) * clocks / target.clockMHz;
+  int64_t rowColumns = facts.headDim + (facts.isLatent() ? 0 : facts.valueDim);
+  double loadedShare = columns / double(ctas * rowColumns);
   // Where a CTA has all queries that need some keys, these may come too late.
   if (queries * rows <= rowsTogether || areResultsPartial(facts))
     addDramTime(estimate, facts, plan.getBlockN(),
                 getBytesInFlight(facts, plan), target,
-                countRuns(facts, plan.getDealtRuns()));
+                countRuns(facts, plan.getDealtRuns()), loadedShare);
   return estimate;
 }

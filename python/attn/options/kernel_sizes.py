@@ -31,9 +31,10 @@ def check_page_size(name: str, keys: int) -> None:
         raise ArgumentError(f"{name}: expected pages of 1 to {_MOST_KEYS} keys, got {keys}")
 
 
-def check_pool(name: str, pages: int, keys: int) -> None:
-    """Raises ArgumentError for a pool without pages, or whose pages have no keys."""
-    if pages < 1:
+def check_pool(name: str, pages: int, keys: int, sequences: int) -> None:
+    """Raises ArgumentError for a pool without pages, of which so many sequences have keys, or
+    whose pages have no keys."""
+    if pages < 1 and sequences > 0:
         raise ArgumentError(f"{name}: expected at least 1 page, got 0")
     check_page_size(name, keys)
 

@@ -75,10 +75,10 @@ def read_added(tensors: Mapping[str, TensorView], settings: Settings) -> AddedKe
     if v is not None:
         _check_pool("added_v", v, tensors["v"])
         expect("added_v", "pages and keys of a page as added_k,", k.shape[:3], v.shape[:3])
-    kernel_sizes.check_pool('tensor "added_k"', k.shape[0], k.shape[2])
+    kernel_sizes.check_pool('tensor "added_k"', k.shape[0], k.shape[2], table.shape[0])
     batch_lists.check_lengths(lengths, table, tensors["q"].device, names=_LISTS)
     expect("added_lengths", "a length for each sequence,", tensors["q"].shape[0], lengths.shape[0])
-    if table.shape[1] == 0:
+    if table.shape[1] == 0 and table.shape[0] != 0:
         # Kernels look at the first entry whatever the lengths are.
         raise ArgumentError(
             'tensor "added_table": expected at least 1 column, got 0; leave added out without keys'

@@ -66,7 +66,12 @@ def _check_values(
 
 
 def _check_pools(
-    q: TensorView, k: TensorView, v: TensorView | None, rope: TensorView | None, dim: int
+    q: TensorView,
+    k: TensorView,
+    v: TensorView | None,
+    rope: TensorView | None,
+    dim: int,
+    sequences: int,
 ) -> None:
     pools = {"k_cache": k} if v is None else {"k_cache": k, "v_cache": v}
     for name, pool in pools.items():
@@ -90,7 +95,7 @@ def _check_pools(
         )
     if q.dtype not in WIDE_TYPES:
         raise ArgumentError(f'tensor "q": expected one of {", ".join(WIDE_TYPES)}, got {q.dtype}')
-    kernel_sizes.check_pool('tensor "k_cache"', k.shape[0], k.shape[2])
+    kernel_sizes.check_pool('tensor "k_cache"', k.shape[0], k.shape[2], sequences)
     for name, pool in pools.items():
         kernel_sizes.check_dim(f'tensor "{name}"', pool.shape[3], pool.dtype)
 
@@ -153,7 +158,7 @@ def make_problem(
     if q_rope is not None:
         check_rope_of_queries(q, q_rope, rope is not None)
         dim += q_rope.shape[3]
-    _check_pools(q, k, v, rope, dim)
+    _check_pools(q, k, v, rope, dim, table.shape[0])
     scale_group = find_scale_group(tensors)
     value_dim = settings.value_dim if v is None else v.shape[3]
     if value_dim is None:

@@ -74,14 +74,21 @@ def test_no_sequences():
     assert np.all(plan.run(q, k, v) == 0)
     o, lse = attn.cascade(q[:0], k, v, [attn.Level(table[:0], lengths[:0])], lse=True)
     assert o.shape == (0, HEADS, DIM) and lse.shape == (0, HEADS)
+    # Who has no sequences may have no pages.
+    none, nobody = k[:0], (table[:0], lengths[:0])
+    o, lse = attn.decode(q[:0], none, none, *nobody, added=(none, none, *nobody), lse=True)
+    assert o.shape == (0, HEADS, DIM) and lse.shape == (0, HEADS)
+    o = attn.mla_decode(q[:0, :, :24], none[:, :, 0, :24], *nobody, value_dim=16, scale=0.1)
+    assert o.shape == (0, HEADS, 16)
 
 
-def test_no_sequences_of_packed_queries():
+@pytest.mark.parametrize("pages", [None, 0])
+def test_no_sequences_of_packed_queries(pages):
     q, k, v, table, lengths = make_batch([70, 3])
-    counts = np.zeros(1, np.int32)
+    pools, counts = (k[:pages], v[:pages]), np.zeros(1, np.int32)
     for rows in (0, 2):
         o, lse = attn.prefill(
-            q[:rows], k, v, table[:0], lengths[:0], counts, max_seqlen_q=1, lse=True
+            q[:rows], *pools, table[:0], lengths[:0], counts, max_seqlen_q=1, lse=True
         )
         assert o.shape == (rows, HEADS, DIM) and lse.shape == (rows, HEADS)
         assert np.isnan(o).all() and np.isnan(lse).all()

@@ -137,6 +137,19 @@ func.func @attention_c59_columns(%q: memref<2x8x1x64xf16>, %k: memref<30x2x16x64
 
 // -----
 
+func.func @attention_c59_no_pages(%q: memref<2x8x1x64xf16>, %k: memref<30x2x16x64xf16>, %t: memref<2x9xi32>,
+    %n: memref<2xi32>, %ak: memref<0x2x1x64xf16>, %av: memref<0x2x1x64xf16>, %at: memref<2x40xi32>, %an: memref<2xi32>) {
+  // expected-error @below {{expected dimension 0 of 'added_k' to be at least 1, got 0}}
+  attn.attention ins(%q, %k, %k : memref<2x8x1x64xf16>, memref<30x2x16x64xf16>, memref<30x2x16x64xf16>)
+    outs(%q : memref<2x8x1x64xf16>)
+    pages(%t : memref<2x9xi32>) kv_lengths(%n : memref<2xi32>)
+    added(%ak, %av, %at, %an : memref<0x2x1x64xf16>, memref<0x2x1x64xf16>, memref<2x40xi32>, memref<2xi32>)
+    {page_size = 16, added_page_size = 1}
+  return
+}
+
+// -----
+
 func.func @attention_c59_rank(%q: memref<2x8x1x64xf16>, %k: memref<30x2x16x64xf16>, %t: memref<2x9xi32>,
     %n: memref<2xi32>, %ak: memref<50x2x1x64xf16>, %av: memref<50x2x1x64xf16>, %at: memref<80xi32>, %an: memref<2xi32>) {
   // expected-error @below {{expected 'added_table' of rank 2, got 'memref<80xi32>'}}

@@ -193,6 +193,22 @@ func.func @attention_c23_keys(
 
 // -----
 
+func.func @attention_c23_no_pages(
+    %q: memref<2x8x300x64xf16>,
+    %k: memref<0x2x16x64xf16>,
+    %v: memref<0x2x16x64xf16>,
+    %o: memref<2x8x300x64xf16>,
+    %table: memref<2x16xi32>) {
+  // expected-error @below {{expected dimension 0 of 'k', its pages, to be at least 1, got 0}}
+  attn.attention ins(%q, %k, %v : memref<2x8x300x64xf16>, memref<0x2x16x64xf16>, memref<0x2x16x64xf16>)
+    outs(%o : memref<2x8x300x64xf16>)
+    pages(%table : memref<2x16xi32>)
+    {page_size = 16 : i64}
+  return
+}
+
+// -----
+
 func.func @attention_c23_batch(
     %q: memref<2x8x300x64xf16>,
     %k: memref<50x2x16x64xf16>,

@@ -208,4 +208,34 @@ TEST_F(CostTest, NarrowBlocksThatSpill) {
   EXPECT_TRUE(spills(64, "160"));
 }
 
+// A pair divides keys and values. CTAs that divide the columns of results load
+// all keys each, and of latent heads their values besides.
+TEST_F(CostTest, CopiesAreThoseOfACTA) {
+  ProblemFacts facts = parse(
+      "!q = memref<64x128x1x576xbf16>\n!k = memref<64x1x8192x576xbf16>\n"
+      "!v = memref<64x1x8192x512xbf16, strided<[4718592, 4718592, 576, 1]>>\n"
+      "!o = memref<64x128x1x512xbf16>\nfunc.func @f(%q: !q, %k: !k, %o: !o) {\n"
+      "%v = memref.subview %k[0, 0, 0, 0] [64, 1, 8192, 512] [1, 1, 1, 1] : "
+      "!k to !v\nattn.attention ins(%q, %k, %v : !q, !k, !v) outs(%o : !o) "
+      "{rope_dim = 64}\nreturn\n}");
+  const Schedule &schedule = getWsTmemSchedule();
+  auto time = [&](StringRef blockN, StringRef pair, StringRef valueCTAs) {
+    PlanAttrInterface plan = getPlan(schedule, facts,
+                                     {{"tiles", "1"},
+                                      {"block_n", blockN},
+                                      {"kv_stages", "2"},
+                                      {"p_parts", "false"},
+                                      {"pack_heads", "true"},
+                                      {"epilogue", "direct"},
+                                      {"pair", pair},
+                                      {"value_ctas", valueCTAs}});
+    return getPlanModel(schedule)
+        .estimate(facts, plan, llvm::cantFail(lookupTarget("sm_100a")))
+        .loneTileMicroseconds;
+  };
+  // Slots are as long, so that the time is that of the bytes.
+  EXPECT_NEAR(time("128", "false", "2") / time("256", "true", "1"),
+              (576 + 256) / (576 / 2.0 + 256), 1e-3);
+}
+
 } // namespace

@@ -125,9 +125,10 @@ LogicalResult attn::checkAdded(AttentionOp op) {
       failed(batch.unify(q, 0)) || failed(batch.unify(table, 0)) ||
       failed(batch.unify(lengths, 0)))
     return failure();
-  if (table.getExtent(1) == 0)
-    return op.emitOpError("expected dimension 1 of 'added_table' to be at "
-                          "least 1, got 0");
+  for (auto [tensor, dim] : {std::pair(k, 0), std::pair(table, 1)})
+    if (tensor.getExtent(dim) == 0)
+      return op.emitOpError("expected dimension ")
+             << dim << " of '" << tensor.name << "' to be at least 1, got 0";
   for (NamedValue numbers : {table, lengths})
     if (!elementTypeOf(numbers.value).isInteger(32))
       return op.emitOpError("expected '")

@@ -317,6 +317,9 @@ static LogicalResult checkPages(AttentionOp op) {
       return op.emitOpError("expected dimension 2 of '")
              << operand.name << "' to be the page size " << size << ", got "
              << describeExtent(operand.getExtent(2));
+  if (op.getShape(op.getK())[0] == 0)
+    return op.emitOpError("expected dimension 0 of 'k', its pages, to be at "
+                          "least 1, got 0");
   int64_t batch = countBatches(op);
   if (op.getPageIndptr())
     return success();
