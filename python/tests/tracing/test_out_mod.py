@@ -5,6 +5,7 @@ import attn
 import numpy as np
 import pytest
 from attn.errors import ArgumentError, TraceError
+from conftest import make_rng
 from test_mods import attend
 
 GATE = np.random.default_rng(7).standard_normal((2, 64)).astype(np.float32)
@@ -25,7 +26,7 @@ def reference(result):
 
 
 def draw(shape, keys):
-    generator = np.random.default_rng()
+    generator = make_rng()
     q = generator.standard_normal(shape).astype(np.float16)
     k, v = generator.standard_normal((2, shape[0], shape[1], keys, shape[3])).astype(np.float16)
     return {"q": q, "k": k, "v": v}
@@ -184,7 +185,7 @@ def test_bits_of_quantised_f32_results(chip, dim, kind):
 def draw_ties(factor):
     """Results that are nearly in the middle of two numbers of their group's scale, (batch, heads,
     queries, columns): so that each rounding of a product counts."""
-    generator = np.random.default_rng()
+    generator = make_rng()
     scale = np.float64(6) ** -1 * generator.uniform(1, 2, (2, 4, 1))
     unit = E4M3[round_to(E4M3, np.float32(scale * factor))] / factor
     middles = generator.choice([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0], (2, 4, 16)) * unit
