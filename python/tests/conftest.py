@@ -128,6 +128,14 @@ def cache(request, monkeypatch):
 
 
 @pytest.fixture
+def without_gpu(monkeypatch):
+    """Arrays and tensors in host memory go to the simulator, also where there is a GPU."""
+    from attn.launch import host_arrays
+
+    monkeypatch.setattr(host_arrays, "has_device", lambda: False)
+
+
+@pytest.fixture
 def empty_cache(cache):
     """A cache of the test's own, beside no kernels that earlier tests have loaded."""
     from attn.calls import attention_kernels

@@ -5,15 +5,10 @@ import attn
 import numpy as np
 import pytest
 from attn.errors import ArgumentError
-from attn.launch import host_arrays
 
 torch = pytest.importorskip("torch")
 
-
-@pytest.fixture(autouse=True)
-def without_gpu(monkeypatch):
-    """Tensors go to the simulator, also where there is a GPU."""
-    monkeypatch.setattr(host_arrays, "has_device", lambda: False)
+pytestmark = pytest.mark.usefixtures("without_gpu")
 
 
 def make(*shape, seed=0):

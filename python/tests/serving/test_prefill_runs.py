@@ -4,7 +4,6 @@ come at once."""
 import attn
 import numpy as np
 import pytest
-from attn.launch import host_arrays
 from attn.serving import decode_launch
 from conftest import draws
 from test_decode import check, make_batch
@@ -13,11 +12,7 @@ from test_prefill import attend_packed, pack
 
 _RUN = {"run_keys": 64, "lse": True}
 
-
-@pytest.fixture(autouse=True)
-def without_gpu(monkeypatch):
-    """Arrays go to the simulator, also where there is a GPU."""
-    monkeypatch.setattr(host_arrays, "has_device", lambda: False)
+pytestmark = pytest.mark.usefixtures("without_gpu")
 
 
 def _same(got, want):
