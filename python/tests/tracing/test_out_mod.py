@@ -195,6 +195,18 @@ def draw_ties(factor):
     return ties.reshape(1, 2, 1, 64)
 
 
+def check_ties(ties, factor, o, scales, chip, **flags):
+    """Simulates a kernel whose results are `ties`, one by one."""
+    table = ties[0, :, 0].copy()
+    kernel = attn.compile(
+        q="1x2x1x64xf16", kv_len=40, chip=chip, out_mod=lambda r, b, h, i, c: table[h, c] + 0 * r,
+        **OUTPUTS["nvfp4"] | {"out_scale": factor}, **flags,
+    )  # fmt: skip
+    results = kernel.simulate(**draw((1, 2, 1, 64), 40), verify=False)
+    np.testing.assert_array_equal(results["o"].view(np.uint8), o)
+    np.testing.assert_array_equal(results["o_scales"], scales)
+
+
 @pytest.mark.parametrize(
     "chip,flags", [("sm_80", {}), ("sm_90a", {}), ("sm_90a", {"kv_splits": 2}), ("sm_100a", {})]
 )
@@ -204,14 +216,18 @@ def test_roundings_of_a_factor(chip, flags):
     while np.array_equal(o, first):
         ties = draw_ties(5.0)
         (o, scales), (first, _) = (quantise(ties, kind, 5.0) for kind in ("nvfp4", "beyond"))
-    table = ties[0, :, 0].copy()
-    kernel = attn.compile(
-        q="1x2x1x64xf16", kv_len=40, chip=chip, out_mod=lambda r, b, h, i, c: table[h, c] + 0 * r,
-        **OUTPUTS["nvfp4"], **flags,
-    )  # fmt: skip
-    results = kernel.simulate(**draw((1, 2, 1, 64), 40), verify=False)
-    np.testing.assert_array_equal(results["o"].view(np.uint8), o)
-    np.testing.assert_array_equal(results["o_scales"], scales)
+    check_ties(ties, 5.0, o, scales, chip, **flags)
+
+
+@pytest.mark.parametrize("chip", ["sm_80", "sm_100a"])
+def test_power_of_two(chip):
+    """Its products are exact, so that their order changes no bit."""
+    factor = 2.0 ** make_rng().integers(-4, 9)
+    ties = draw_ties(factor)
+    o, scales = quantise(ties, "beyond", factor)
+    for each, same in zip(quantise(ties, "nvfp4", factor), (o, scales), strict=True):
+        np.testing.assert_array_equal(each, same)
+    check_ties(ties, factor, o, scales, chip)
 
 
 def test_largest_of_columns_that_there_are():
