@@ -486,9 +486,12 @@ def _run_host_out(given: Any, written: dict[str, Tensor | None], group: int | No
     options = _make_options(given, "lse" in outputs, group)
     arrays = host_tensors.to_arrays(tensors)
     made = host_calls.attend(arrays, given.captures or (), options, views)
+    rows = None if given.cu_seqlens_q is None else int(given.cu_seqlens_q[-1])
     for name, each in outputs.items():
-        bits = torch.from_numpy(made[name].copy())
-        each.copy_(bits if bits.dtype == each.dtype else bits.view(each.dtype))
+        kept: Any = slice(rows) if name != "lse" else (slice(None), slice(rows))
+        if name == "o_scales" and each.dim() == 2:
+            kept = attention_outputs.find_written_tiles(outputs["o"], rows, group)
+        host_tensors.write(each, made[name], kept)
 
 
 def _run_given(given: Any, lse: bool) -> tuple[Tensor, Any]:

@@ -183,11 +183,14 @@ class _Form:
         asked = _ask_like(arrays, settings, named, group)
         settings = settings._replace(out_type=asked.out_type)
         result = decode_launch.decode_numpy(arrays, settings, outputs[1] is not None, asked)
-        given = [each for each in outputs if each is not None]
+        is_packed = settings.max_seqlen_q is not None
+        rows = int(arrays["cu_seqlens_q"][-1]) if is_packed else None
+        given = {name: each for name, each in named.items() if each is not None}
         made = result if isinstance(result, tuple) else (result,)
-        for target, each in zip(given, made, strict=True):
-            bits = torch.from_numpy(each.copy())
-            target.copy_(bits if bits.dtype == target.dtype else bits.view(target.dtype))
+        for (name, target), each in zip(given.items(), made, strict=True):
+            is_tiled = name == "o_scales" and asked.tiles
+            kept = attention_outputs.find_written_tiles(outputs[0], rows, group) if is_tiled else slice(rows)
+            host_tensors.write(target, each, kept)
 
     def make(self, *operands: Any) -> Tensor:
         """The output without its contents."""

@@ -1,9 +1,12 @@
 import functools
 import os
 import pathlib
+import random
 import sys
 import tempfile
+import zlib
 
+import numpy as np
 import pytest
 
 # Matrices are small here: BLAS's threads would take longer to wait for each other than to
@@ -31,6 +34,52 @@ PARTS = {
 
 def pytest_addoption(parser):
     parser.addoption("--part", choices=[*PARTS, "rest"], help="run one part only")
+    parser.addoption("--seed", type=int, help="draw as a failed run did, which printed its seed")
+
+
+class Draws:
+    """What tests draw at random, each from a seed of its own: a run of one test draws as a run of
+    all does."""
+
+    def __init__(self, seed):
+        self.seed = seed
+        self.begin("")
+
+    def begin(self, test):
+        """Later draws are those of a test."""
+        self._sequence = np.random.SeedSequence([self.seed, zlib.crc32(test.encode())])
+        random.seed(self.draw_seed())
+        if torch := sys.modules.get("torch"):
+            torch.manual_seed(self.draw_seed())
+
+    def draw_seed(self):
+        return int(self._sequence.spawn(1)[0].generate_state(1)[0])
+
+
+draws = Draws(random.SystemRandom().randrange(2**32))
+
+
+def make_rng():
+    """A generator of numpy for a test's fresh draws."""
+    return np.random.default_rng(draws.draw_seed())
+
+
+def pytest_configure(config):
+    if config.getoption("seed") is not None:
+        draws.seed = config.getoption("seed")
+        draws.begin("")
+
+
+def pytest_runtest_setup(item):
+    draws.begin(f"{item.path.name} {item.name}")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item):
+    outcome = yield
+    report = outcome.get_result()
+    if report.failed:
+        report.sections.append(("Seed", f"--seed={draws.seed} draws the same"))
 
 
 def pytest_ignore_collect(collection_path, config):
@@ -76,6 +125,14 @@ def cache(request, monkeypatch):
     monkeypatch.setenv("ATTN_CACHE_DIR", str(folder))
     kernel_cache.clear_memory()
     return folder
+
+
+@pytest.fixture
+def without_gpu(monkeypatch):
+    """Arrays and tensors in host memory go to the simulator, also where there is a GPU."""
+    from attn.launch import host_arrays
+
+    monkeypatch.setattr(host_arrays, "has_device", lambda: False)
 
 
 @pytest.fixture

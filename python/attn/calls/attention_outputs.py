@@ -4,13 +4,17 @@ outputs too, and the largest size of results."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import ArgumentError
 from ..options import readers
 from ..record import TensorView
-from ..tensors import tensor_views
+from ..tensors import nvfp4, tensor_views
 from ..tensors.argument_checks import check_amax
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 #: Elements of o that have two results of 4 bits each, and what callers state for them.
 PAIRED = "i8"
@@ -127,6 +131,20 @@ def get_tiles(tokens: int, columns: int) -> tuple[int, int]:
         -(-tokens // _TILE_ROWS) * _TILE_ROWS,
         -(-columns // _TILE_COLUMNS) * _TILE_COLUMNS,
     )
+
+
+def find_written_tiles(o: Any, rows: int | None, group: int | None) -> NDArray[np.bool_]:
+    """Returns where a matrix of scales in tiles has those of the caller's `o`, a tensor of torch,
+    and no padding; of packed sequences only the first `rows` of o are some sequence's."""
+    import numpy as np
+
+    width = o.shape[-1] * (2 if o.dtype.itemsize == 1 and not o.is_floating_point() else 1)
+    heads = o.shape[1]
+    tokens = o.numel() // max(heads * o.shape[-1], 1)
+    written = np.zeros((tokens, heads * count_groups(width, group or PAIRED_GROUP)), np.uint8)
+    written[:rows] = 1
+    mask: NDArray[np.bool_] = nvfp4.tile_scales(written) == 1
+    return mask
 
 
 def make_views(q: TensorView, columns: int, packed: bool, asked: Asked) -> dict[str, TensorView]:

@@ -98,6 +98,18 @@ def to_tensors(result: Any) -> Any:
     return tuple(map(to_tensor, result)) if isinstance(result, tuple) else to_tensor(result)
 
 
+def write(target: Any, array: NDArray[np.generic], kept: Any = slice(None)) -> None:
+    """Copies a result to the caller's tensor: of its elements those at the index `kept`, slices or
+    an array of bools; beside these the tensor stays as it was."""
+    torch = sys.modules["torch"]
+    made = torch.from_numpy(array.copy())
+    # Elements of 8 bits have no choices in all of torch's versions.
+    kind = torch.uint8 if target.dtype.itemsize == 1 else target.dtype
+    made, target = (each if each.dtype == kind else each.view(kind) for each in (made, target))
+    index = kept if isinstance(kept, (slice, tuple)) else torch.from_numpy(kept)
+    target[index] = made[index]
+
+
 def give(result: Any, out: Any, lse: Any) -> Any:
     """The results of a call, o or (o, lse), where the caller wants them: `out` and `lse` are its
     tensors, or None and whether there is an LSE."""

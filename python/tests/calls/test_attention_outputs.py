@@ -5,15 +5,10 @@ import attn
 import numpy as np
 import pytest
 from attn.errors import ArgumentError
-from attn.launch import host_arrays
 
 torch = pytest.importorskip("torch")
 
-
-@pytest.fixture(autouse=True)
-def without_gpu(monkeypatch):
-    """Tensors go to the simulator, also where there is a GPU."""
-    monkeypatch.setattr(host_arrays, "has_device", lambda: False)
+pytestmark = pytest.mark.usefixtures("without_gpu")
 
 
 def make(*shape, seed=0):
@@ -91,6 +86,51 @@ def test_packed():
         want = attend(*(each.transpose(0, 1)[None] for each in part))[0].swapaxes(0, 1)
         check_bytes(o[begin:end].contiguous(), scales[begin:end].contiguous(), want)
     assert o[20:].float().isnan().all() and scales[20:].isnan().all()
+
+
+def attend_packed(q, counts, **options):
+    k, v = make(40, 1, 64, seed=1), make(40, 1, 64, seed=2)
+    return attn.attention(q, k, v, cu_seqlens_q=counts, cu_seqlens_k=2 * counts, **options)
+
+
+def read_pages(call, q, counts, **options):
+    pools = make(6, 16, 1, 64, seed=3), make(6, 16, 1, 64, seed=4)
+    table = torch.arange(6, dtype=torch.int32).reshape(2, 3)
+    return call(q, *pools, table, counts[1:] + 20, **options)
+
+
+#: Calls, rows of q that some sequence has, and where results have these.
+CALLS = {
+    "attention": (attend_packed, np.s_[:20], np.s_[:, :20]),
+    "prefill": (lambda q, counts, **options: read_pages(attn.prefill, q, counts, cu_seqlens_q=counts,
+                max_seqlen_q=13, **options), np.s_[:20], np.s_[:20]),
+    "decode": (lambda q, counts, **options: read_pages(attn.decode, q[:2], counts, **options),
+               np.s_[:2], np.s_[:2]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"out_group": 16}, {"out_type": "f4E2M1FN", "out_group": 16, "out_scale_tiles": True}]
+)
+@pytest.mark.parametrize("door", CALLS)
+def test_what_is_not_written(door, options):
+    """Rows that no sequence has, and padding of scales in tiles, stay as they were in the caller's
+    tensors."""
+    call, rows, rows_of_lse = CALLS[door]
+    operands = make(22, 2, 64), torch.tensor([0, 7, 20], dtype=torch.int32)
+    made = call(*operands, lse=True, **options)
+    out, lse, *scales = (each.view(torch.uint8).clone().fill_(0x3C).view(each.dtype) for each in made)
+    given = call(*operands, out=out, lse=lse, **({"out_scales": scales[0]} if scales else {}))
+    written = [np.zeros(each.shape, np.uint8) for each in made]
+    written[0][rows] = written[1][rows_of_lse] = 1
+    if len(made) == 3 and "out_scale_tiles" in options:
+        written[2] = attn.tile_scales(np.ones((len(made[0][rows]), 8), np.uint8))
+    elif len(made) == 3:
+        written[2][rows] = 1
+    for each, wanted, is_there in zip(given, made, written, strict=True):
+        bits, wanted = (one.view(torch.uint8).reshape(*one.shape, -1) for one in (each, wanted))
+        there = torch.from_numpy(is_there).bool()
+        assert torch.equal(bits[there], wanted[there]) and (bits[~there] == 0x3C).all()
 
 
 @pytest.mark.parametrize("options", [{}, {"out_scale": 24.0}, {"out_type": "f4E2M1FN", "out_group": 16}])

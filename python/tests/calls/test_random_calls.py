@@ -2,13 +2,8 @@
 
 import pytest
 import random_calls
-from attn.launch import host_arrays
 
-
-@pytest.fixture(autouse=True)
-def without_gpu(monkeypatch):
-    """Arrays go to the simulator, also where there is a GPU."""
-    monkeypatch.setattr(host_arrays, "has_device", lambda: False)
+pytestmark = pytest.mark.usefixtures("without_gpu")
 
 
 @pytest.mark.filterwarnings("ignore")

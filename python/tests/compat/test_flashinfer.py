@@ -4,7 +4,6 @@ its wrappers refuse."""
 import numpy as np
 import pytest
 from attn import arrays
-from attn.launch import host_arrays
 from attn.compat.flashinfer import (
     BatchDecodeWithPagedKVCacheWrapper,
     BatchMLAPagedAttentionWrapper,
@@ -31,11 +30,7 @@ from test_decode_narrow import from_e4m3, make_narrow
 SHAPE = (HEADS, KV_HEADS, DIM, PAGE)
 LENGTHS = [70, 0, 16, 33]
 
-
-@pytest.fixture(autouse=True)
-def without_gpu(monkeypatch):
-    """Arrays go to the simulator, also where there is a GPU."""
-    monkeypatch.setattr(host_arrays, "has_device", lambda: False)
+pytestmark = pytest.mark.usefixtures("without_gpu")
 
 
 def to_lists(table, lengths, page_size=PAGE):

@@ -6,7 +6,6 @@ import pickle
 import attn
 import numpy as np
 import pytest
-from attn.launch import host_arrays
 from attn.compat.flashinfer import (
     BatchDecodeWithPagedKVCacheWrapper,
     BatchMLAPagedAttentionWrapper,
@@ -32,11 +31,7 @@ from test_flashinfer import to_base2, to_lists
 
 LENGTHS = [70, 0, 16, 33]
 
-
-@pytest.fixture(autouse=True)
-def without_gpu(monkeypatch):
-    """Arrays go to the simulator, also where there is a GPU."""
-    monkeypatch.setattr(host_arrays, "has_device", lambda: False)
+pytestmark = pytest.mark.usefixtures("without_gpu")
 
 
 def change(array, place, value):

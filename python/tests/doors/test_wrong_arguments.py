@@ -5,6 +5,7 @@ import random
 
 import attn
 import pytest
+from conftest import draws
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -95,8 +96,7 @@ def test_errors(name, monkeypatch):
 
     monkeypatch.setattr("attn.calls.shared_kernels._compile", take)
     monkeypatch.setattr("attn.serving.decode_launch.Runner", take)
-    seed = random.randrange(2**32)
-    rng = random.Random(seed)
+    rng = random.Random(draws.draw_seed())
     call = getattr(attn, "attention" if name == "packed" else name)
     taken = 0
     for number in range(150):
@@ -107,7 +107,7 @@ def test_errors(name, monkeypatch):
         else:
             changed = rng.choice(OTHERS[name])
             given[changed] = rng.choice(VALUES)
-        where = f"seed {seed}, draw {number}: {changed}={given[changed]!r:.200}"
+        where = f"draw {number}: {changed}={given[changed]!r:.200}"
         try:
             call(**given)
         except Taken:

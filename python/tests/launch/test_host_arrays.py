@@ -7,6 +7,7 @@ import attn
 import numpy as np
 import pytest
 from attn.launch import cuda_driver, host_arrays
+from conftest import make_rng
 from test_runtime import FakeDevice, FakeFunction, FakeModule
 
 
@@ -85,7 +86,7 @@ TABLE = np.float32([1, 2])
 
 
 def make_inputs(shape=(1, 2, 32, 64)):
-    generator = np.random.default_rng()
+    generator = make_rng()
     return {name: generator.standard_normal(shape).astype(np.float16) for name in "qkv"}
 
 

@@ -3,16 +3,11 @@
 import attn
 import numpy as np
 import pytest
-from attn.launch import host_arrays
 from attn.serving import decode_launch, decode_problem, numpy_inputs
 from attn.tensors import tensor_views
 from test_decode import DIM, HEADS, KV_HEADS, PAGE, check, make_batch, refuse
 
-
-@pytest.fixture(autouse=True)
-def without_gpu(monkeypatch):
-    """Arrays go to the simulator, also where there is a GPU."""
-    monkeypatch.setattr(host_arrays, "has_device", lambda: False)
+pytestmark = pytest.mark.usefixtures("without_gpu")
 
 
 def gather(k, v, level, group):

@@ -15,11 +15,7 @@ from attn.record import TensorView
 
 HEADS, KV_HEADS, DIM, PAGE, PAGES = 8, 2, 64, 16, 40
 
-
-@pytest.fixture(autouse=True)
-def without_gpu(monkeypatch):
-    """Arrays go to the simulator, also where there is a GPU."""
-    monkeypatch.setattr(host_arrays, "has_device", lambda: False)
+pytestmark = pytest.mark.usefixtures("without_gpu")
 
 
 def make_batch(lengths, queries=1, layout="nhd", seed=0, dtype=np.float16, page_size=PAGE):
@@ -121,10 +117,7 @@ def test_bf16():
 
 def test_plan():
     """One kernel for other lengths, smaller batches and narrower tables."""
-    plan = attn.DecodePlan(
-        batch=3, heads=HEADS, kv_heads=KV_HEADS, dim=DIM, page_size=PAGE, max_pages=10,
-        dtype="float16", lse=True, kv_splits=2,
-    )  # fmt: skip
+    plan = make_plan(max_pages=10, lse=True, kv_splits=2)
     assert plan.splits == 2 and plan.workspace_bytes == 2 * 3 * HEADS * (DIM + 1) * 4
     assert "3 sequences" in repr(plan) and "attn_combine" in plan.kernel.name
     for seed, lengths in enumerate(([100, 0, 17], [1, 128], [64])):
@@ -137,6 +130,18 @@ def test_plan():
 
 
 LATENT, VALUES, MLA_HEADS = 96, 64, 16
+
+
+def make_plan(batch=3, **options):
+    """A plan for batches of `make_batch`."""
+    sizes = {"heads": HEADS, "kv_heads": KV_HEADS, "dim": DIM, "page_size": PAGE, "max_pages": 8}
+    return attn.DecodePlan(**{"batch": batch, **sizes, "dtype": "float16", **options})
+
+
+def make_latent_plan(batch=3, **options):
+    """A plan for batches of `make_latent`."""
+    sizes = {"heads": MLA_HEADS, "kv_heads": None, "dim": LATENT, "value_dim": VALUES}
+    return make_plan(batch, **{**sizes, "latent": True, "scale": 0.125, **options})
 
 
 def make_latent(lengths, queries=1, seed=0, page_size=PAGE):
@@ -171,10 +176,7 @@ def test_mla(queries):
 
 def test_mla_plan():
     """A plan of the latent form; its launch has no tensor of values."""
-    plan = attn.DecodePlan(
-        batch=3, heads=MLA_HEADS, dim=LATENT, value_dim=VALUES, latent=True, page_size=PAGE,
-        max_pages=10, dtype="float16", lse=True, scale=0.125, kv_splits=1,
-    )  # fmt: skip
+    plan = make_latent_plan(max_pages=10, lse=True, kv_splits=1)
     assert "v" not in [each["name"] for each in plan.kernel.launch["tensors"]]
     for seed, lengths in enumerate(([100, 0, 17], [1, 128])):
         q, pool, table, counts = make_latent(lengths, seed=seed)
@@ -211,10 +213,7 @@ def test_mla_refused():
 def test_parts_of_a_cache():
     """Plans over parts of the keys, in f32, merge to the whole."""
     q, k, v, table, lengths = make_batch([100, 30])
-    plan = attn.DecodePlan(
-        batch=2, heads=HEADS, kv_heads=KV_HEADS, dim=DIM, page_size=PAGE, max_pages=8,
-        dtype="float16", out_type="float32", lse=True,
-    )  # fmt: skip
+    plan = make_plan(2, out_type="float32", lse=True)
     states = []
     for first in (0, 2):
         plan.plan(np.clip(lengths - first * PAGE, 0, 2 * PAGE if first == 0 else None).astype(np.int32),
@@ -309,10 +308,7 @@ def test_refused():
 
 def test_plan_refuses():
     q, k, v, table, lengths = make_batch([20, 9])
-    plan = attn.DecodePlan(
-        batch=2, heads=HEADS, kv_heads=KV_HEADS, dim=DIM, page_size=PAGE, max_pages=8,
-        dtype="float16",
-    )  # fmt: skip
+    plan = make_plan(2)
     refuse("DecodePlan: expected plan(kv_lengths, page_table) before run", plan.run, q, k, v)
     three = np.concatenate([lengths, lengths[:1]]), np.concatenate([table, table[:1]])
     refuse("kv_lengths\": expected at most 2 sequences, for which the plan was made, got 3",
@@ -440,10 +436,7 @@ def make_tensors(pages=100):
 
 def test_plan_on_a_gpu(driver):
     """`plan` copies, `run` launches on the plan's own memory, and allocates nothing."""
-    plan = attn.DecodePlan(
-        batch=3, heads=HEADS, kv_heads=KV_HEADS, dim=DIM, page_size=PAGE, max_pages=8,
-        dtype="float16", kv_splits=2, device=0,
-    )  # fmt: skip
+    plan = make_plan(kv_splits=2, device=0)
     rows = 2 * 3 * HEADS
     sizes = [call[1] for call in driver.calls]
     assert sizes == [3 * 4, 3 * 8 * 4, rows * DIM * 4, rows * 4]
@@ -502,10 +495,7 @@ def test_plan_whose_last_cta_merges(driver):
 
 def test_plan_without_runs(driver):
     """Nothing is shared by streams but the lengths and the table."""
-    plan = attn.DecodePlan(
-        batch=3, heads=HEADS, kv_heads=KV_HEADS, dim=DIM, page_size=PAGE, max_pages=8,
-        dtype="float16", kv_splits=1, page_stride=2 * 2048, device=0,
-    )  # fmt: skip
+    plan = make_plan(kv_splits=1, page_stride=2 * 2048, device=0)
     lengths, table, q, _, o = make_tensors()
     pool = Tensor(0x1000, (100, PAGE, KV_HEADS, DIM), "<f2", (2 * 2048, 128, 64, 1))
     plan.plan(lengths, table, stream=7)
@@ -534,10 +524,7 @@ class TorchTensor:
 def test_known_tensors(driver, monkeypatch):
     """A later run on tensors of the same shapes looks nothing up but addresses."""
     monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(Tensor=TorchTensor))
-    plan = attn.DecodePlan(
-        batch=3, heads=HEADS, kv_heads=KV_HEADS, dim=DIM, page_size=PAGE, max_pages=8,
-        dtype="float16", lse=True, kv_splits=1, device=0,
-    )  # fmt: skip
+    plan = make_plan(lse=True, kv_splits=1, device=0)
     plan.plan(*make_tensors()[:2], stream=7)
     room, place = 0x10000, 0x20000
     for first in (0x100000, 0x900000):

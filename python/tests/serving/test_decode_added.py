@@ -3,14 +3,9 @@
 import attn
 import numpy as np
 import pytest
-from attn.launch import host_arrays
 from test_decode import DIM, HEADS, KV_HEADS, attend, check, make_batch, refuse
 
-
-@pytest.fixture(autouse=True)
-def without_gpu(monkeypatch):
-    """Arrays go to the simulator, also where there is a GPU."""
-    monkeypatch.setattr(host_arrays, "has_device", lambda: False)
+pytestmark = pytest.mark.usefixtures("without_gpu")
 
 
 def make_list(lengths, page=1, seed=5, width=24):

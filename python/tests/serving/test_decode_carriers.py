@@ -5,9 +5,18 @@ import attn
 import numpy as np
 import pytest
 from attn import arrays
-from attn.launch import host_arrays
 from attn.compat import _lists, _wrapper
-from test_decode import DIM, HEADS, KV_HEADS, PAGE, PAGES, make_batch, VALUES, make_latent
+from test_decode import (
+    DIM,
+    HEADS,
+    KV_HEADS,
+    PAGE,
+    PAGES,
+    VALUES,
+    make_batch,
+    make_latent,
+    make_plan,
+)
 
 PAIRS = [
     ("uint16", "bfloat16"),
@@ -16,11 +25,7 @@ PAIRS = [
     ("float8_e4m3fn", "uint8"),
 ]
 
-
-@pytest.fixture(autouse=True)
-def without_gpu(monkeypatch):
-    """Arrays go to the simulator, also where there is a GPU."""
-    monkeypatch.setattr(host_arrays, "has_device", lambda: False)
+pytestmark = pytest.mark.usefixtures("without_gpu")
 
 
 @pytest.fixture
@@ -112,9 +117,7 @@ def test_types_of_ml_dtypes():
     want = attn.decode(*narrow, table, lengths)
     mixed = (narrow[0].view(bf16), narrow[1].view(bf16), narrow[2])
     counts = np.int32([0, 1, 2])
-    plan = attn.DecodePlan(
-        batch=2, heads=HEADS, kv_heads=KV_HEADS, dim=DIM, page_size=PAGE, max_pages=8, dtype=bf16
-    )
+    plan = make_plan(2, dtype=bf16)
     plan.plan(lengths, table)
     wrapper_o = np.zeros(q.shape, bf16)
     for got in (

@@ -3,15 +3,10 @@
 import attn
 import numpy as np
 import pytest
-from attn.launch import host_arrays
 from test_cascade import make_levels
 from test_decode import HEADS, check, make_batch, refuse
 
-
-@pytest.fixture(autouse=True)
-def without_gpu(monkeypatch):
-    """Arrays go to the simulator, also where there is a GPU."""
-    monkeypatch.setattr(host_arrays, "has_device", lambda: False)
+pytestmark = pytest.mark.usefixtures("without_gpu")
 
 
 def make_state(shape, dtype, seed=1):

@@ -4,18 +4,13 @@ attn.DecodePlan on the simulator."""
 import attn
 import numpy as np
 import pytest
-from attn.launch import host_arrays
 from test_decode import (
-    DIM, HEADS, KV_HEADS, MLA_HEADS, PAGE, VALUES, attend_latent, check, make_batch, make_latent, refuse,
+    DIM, HEADS, KV_HEADS, MLA_HEADS, PAGE, VALUES, attend_latent, check, make_batch, make_latent,
+    make_plan, refuse,
 )  # fmt: skip
 from test_decode_narrow import from_e4m3
 
-
-@pytest.fixture(autouse=True)
-def without_gpu(monkeypatch):
-    """Arrays go to the simulator, also where there is a GPU."""
-    monkeypatch.setattr(host_arrays, "has_device", lambda: False)
-
+pytestmark = pytest.mark.usefixtures("without_gpu")
 
 #: What each query of a tree of drafts sees of the drafts: itself and those it follows.
 TREE = np.array([[1, 0, 0, 0], [1, 1, 0, 0], [1, 0, 1, 0], [1, 1, 0, 1]], np.int8)
@@ -75,10 +70,7 @@ def test_tree_of_a_plan():
     """Trees and lengths are the plan's tensors, and change with each batch."""
     counts = np.zeros(2, np.int32)
     mask, seen = make_tree(counts)
-    plan = attn.DecodePlan(
-        batch=2, heads=HEADS, kv_heads=KV_HEADS, dim=DIM, page_size=PAGE, max_pages=8, queries=4,
-        dtype="float16", lse=True, mask_mod=mask,
-    )  # fmt: skip
+    plan = make_plan(2, queries=4, lse=True, mask_mod=mask)
     for seed, lengths in enumerate(([70, 37], [4, 128])):
         batch = make_batch(lengths, queries=4, seed=seed)
         counts[:] = lengths
@@ -147,10 +139,9 @@ def test_changed_results_of_a_plan():
     gates = np.ones(HEADS, np.float32)
     batch = make_batch([70, 37], queries=4)
     mask, seen = make_tree(batch[4])
-    plan = attn.DecodePlan(
-        batch=2, heads=HEADS, kv_heads=KV_HEADS, dim=DIM, page_size=PAGE, max_pages=8, queries=4,
-        dtype="float16", mask_mod=mask, out_mod=lambda result, b, h, q_idx, column: result * gates[h],
-    )  # fmt: skip
+    plan = make_plan(
+        2, queries=4, mask_mod=mask, out_mod=lambda result, b, h, q_idx, column: result * gates[h],
+    )
     plan.plan(batch[4], batch[3])
     want = attend(batch, seen)[0]
     for factor in (1, 3):

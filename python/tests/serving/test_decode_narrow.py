@@ -3,7 +3,9 @@
 import attn
 import numpy as np
 import pytest
-from test_decode import DIM, HEADS, KV_HEADS, PAGE, attend, check, make_batch, without_gpu  # noqa: F401
+from test_decode import DIM, HEADS, KV_HEADS, PAGE, attend, check, make_batch
+
+pytestmark = pytest.mark.usefixtures("without_gpu")
 
 
 def from_e4m3(bits):

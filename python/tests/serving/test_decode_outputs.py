@@ -4,14 +4,11 @@ simulator."""
 import attn
 import numpy as np
 import pytest
-from attn.launch import host_arrays
 from attn.serving import decode_launch
 from attn.tensors import tensor_views
 from test_decode import (
     DIM,
     HEADS,
-    KV_HEADS,
-    LATENT,
     MLA_HEADS,
     PAGE,
     VALUES,
@@ -21,26 +18,17 @@ from test_decode import (
     attend_latent,
     check,
     driver,  # noqa: F401
-    make_tensors,
     make_batch,
     make_latent,
+    make_latent_plan,
+    make_plan,
+    make_tensors,
     refuse,
 )
 from test_decode_init import make_state, merge
 from test_decode_narrow import from_e4m3
 
-
-@pytest.fixture(autouse=True)
-def without_gpu(monkeypatch):
-    """Arrays go to the simulator, also where there is a GPU."""
-    monkeypatch.setattr(host_arrays, "has_device", lambda: False)
-
-
-def make_plan(**options):
-    return attn.DecodePlan(
-        batch=3, heads=HEADS, kv_heads=KV_HEADS, dim=DIM, page_size=PAGE, max_pages=8,
-        dtype="float16", **options,
-    )  # fmt: skip
+pytestmark = pytest.mark.usefixtures("without_gpu")
 
 
 @pytest.mark.parametrize("splits", [1, 3])
@@ -91,10 +79,7 @@ def test_results_of_4_bits(splits):
 
 def test_latent_results_of_4_bits():
     q, pool, table, lengths = make_latent([100, 0, 17])
-    plan = attn.DecodePlan(
-        batch=3, heads=MLA_HEADS, dim=LATENT, value_dim=VALUES, page_size=PAGE, max_pages=8,
-        dtype="float16", latent=True, scale=0.125, out_type="f4E2M1FN", out_group=16,
-    )  # fmt: skip
+    plan = make_latent_plan(out_type="f4E2M1FN", out_group=16)
     plan.plan(lengths, table)
     want = attend_latent(q, pool, table, lengths, 0.125)[0]
     most = np.abs(want.reshape(3, MLA_HEADS, -1, 16)).max(-1).repeat(16, -1)
@@ -104,10 +89,7 @@ def test_latent_results_of_4_bits():
 def test_scaled_groups_of_latent_rows():
     """What the schedule cannot scale itself is merged from one run."""
     q, pool, table, lengths = make_latent([100, 0, 17])
-    plan = attn.DecodePlan(
-        batch=3, heads=MLA_HEADS, dim=LATENT, value_dim=VALUES, page_size=PAGE, max_pages=8,
-        dtype="float16", latent=True, scale=0.125, out_type="float8_e4m3fn", out_group=32,
-    )  # fmt: skip
+    plan = make_latent_plan(out_type="float8_e4m3fn", out_group=32)
     plan.plan(lengths, table)
     o, scales = plan.run(q, pool)
     want = attend_latent(q, pool, table, lengths, 0.125)[0]
@@ -184,10 +166,7 @@ def test_latent_operands_apart(queries):
         want,
     )
     check(attn.mla_decode(q, rows, table, lengths, k_rope=pool[..., VALUES:], **options), want)
-    plan = attn.DecodePlan(
-        batch=3, heads=MLA_HEADS, dim=LATENT, value_dim=VALUES, page_size=PAGE, dtype="float16",
-        max_pages=table.shape[1], scale=0.125, latent=True, queries=queries, rope_apart=True, lse=True,
-    )  # fmt: skip
+    plan = make_latent_plan(max_pages=table.shape[1], queries=queries, rope_apart=True, lse=True)
     plan.plan(lengths, table)
     check(plan.run(parts[0], rows, q_rope=parts[1], k_rope=rope), want)
     refuse(
@@ -256,10 +235,7 @@ def test_outputs_in_host_memory(driver, name):  # noqa: F811
     launches = len(Function.launches)
     with pytest.raises(attn.ArgumentError, match=f'"{name}": expected it on'):
         attn.decode(q, pool, pool, table, lengths, **given)
-    plan = attn.DecodePlan(
-        batch=3, heads=HEADS, kv_heads=KV_HEADS, dim=DIM, page_size=PAGE, max_pages=8, device=0,
-        dtype="float16", kv_splits=1, **({name: True} if name != "out" else {}),
-    )  # fmt: skip
+    plan = make_plan(device=0, kv_splits=1, **{name: True} if name != "out" else {})
     plan.plan(lengths, table)
     with pytest.raises(attn.ArgumentError, match=f'"{name}": expected it on'):
         plan.run(q, pool, pool, **given)

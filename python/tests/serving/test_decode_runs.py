@@ -6,19 +6,15 @@ import attn
 import numpy as np
 import pytest
 from attn import arrays
-from attn.launch import host_arrays
 from attn.serving import decode_launch
 from test_decode import (
-    DIM, HEADS, KV_HEADS, LATENT, PAGE, VALUES, attend, attend_latent, check, make_batch, make_latent,
+    DIM, KV_HEADS, LATENT, PAGE, VALUES, attend, attend_latent, check, make_batch, make_latent,
+    make_plan,
 )  # fmt: skip
 
 _RUN = {"run_keys": 256, "lse": True}
 
-
-@pytest.fixture(autouse=True)
-def without_gpu(monkeypatch):
-    """Arrays go to the simulator, also where there is a GPU."""
-    monkeypatch.setattr(host_arrays, "has_device", lambda: False)
+pytestmark = pytest.mark.usefixtures("without_gpu")
 
 
 def _take(batch, rows):
@@ -52,10 +48,7 @@ def test_equal_bits():
 
 
 def test_equal_bits_of_plan():
-    plan = attn.DecodePlan(
-        batch=3, heads=HEADS, kv_heads=KV_HEADS, dim=DIM, page_size=PAGE, max_pages=100,
-        dtype="float16", **_RUN,
-    )  # fmt: skip
+    plan = make_plan(max_pages=100, **_RUN)
     batch = _take(_share(make_batch([128] * 5), [640, 300, 129, 0, 0]), [0, 1, 2])
     q, k, v, table, lengths = batch
     plan.plan(lengths, table)

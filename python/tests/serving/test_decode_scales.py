@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 from attn.launch.shared_sizes import check_sizes
 from attn.record import TensorView
-from test_decode import DIM, HEADS, KV_HEADS, PAGE, attend, check, without_gpu  # noqa: F401
+from test_decode import DIM, HEADS, KV_HEADS, PAGE, attend, check
 from test_decode_narrow import from_e4m3, make_narrow
+
+pytestmark = pytest.mark.usefixtures("without_gpu")
 
 
 def make_scales(pool, seed=0):

@@ -3,15 +3,10 @@
 import attn
 import numpy as np
 import pytest
-from attn.launch import host_arrays
 from attn.serving import decode_launch
 from test_decode import VALUES, attend, check, make_latent, refuse
 
-
-@pytest.fixture(autouse=True)
-def without_gpu(monkeypatch):
-    """Arrays go to the simulator, also where there is a GPU."""
-    monkeypatch.setattr(host_arrays, "has_device", lambda: False)
+pytestmark = pytest.mark.usefixtures("without_gpu")
 
 
 def test_values_are_keys():

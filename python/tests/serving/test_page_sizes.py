@@ -3,7 +3,6 @@
 import attn
 import numpy as np
 import pytest
-from attn.launch import host_arrays
 from test_decode import (
     DIM,
     HEADS,
@@ -19,11 +18,7 @@ from test_decode import (
 
 SIZES = [1, 3, 48, 512, 544]
 
-
-@pytest.fixture(autouse=True)
-def without_gpu(monkeypatch):
-    """Arrays go to the simulator, also where there is a GPU."""
-    monkeypatch.setattr(host_arrays, "has_device", lambda: False)
+pytestmark = pytest.mark.usefixtures("without_gpu")
 
 
 def get_lengths(page):

@@ -3,15 +3,10 @@
 import attn
 import numpy as np
 import pytest
-from attn.launch import host_arrays
 from test_decode import DIM, HEADS, KV_HEADS, PAGE, PAGES, attend, check, make_batch, refuse
 from test_decode_narrow import from_e4m3, make_narrow
 
-
-@pytest.fixture(autouse=True)
-def without_gpu(monkeypatch):
-    """Arrays go to the simulator, also where there is a GPU."""
-    monkeypatch.setattr(host_arrays, "has_device", lambda: False)
+pytestmark = pytest.mark.usefixtures("without_gpu")
 
 
 def pack(queries, seed=0, spare=0):

@@ -4,19 +4,15 @@ come at once."""
 import attn
 import numpy as np
 import pytest
-from attn.launch import host_arrays
 from attn.serving import decode_launch
+from conftest import draws
 from test_decode import check, make_batch
 from test_decode_narrow import from_e4m3
 from test_prefill import attend_packed, pack
 
 _RUN = {"run_keys": 64, "lse": True}
 
-
-@pytest.fixture(autouse=True)
-def without_gpu(monkeypatch):
-    """Arrays go to the simulator, also where there is a GPU."""
-    monkeypatch.setattr(host_arrays, "has_device", lambda: False)
+pytestmark = pytest.mark.usefixtures("without_gpu")
 
 
 def _same(got, want):
@@ -28,7 +24,7 @@ def _same(got, want):
 def test_equal_bits(chip, monkeypatch):
     """Over one chunk, over several, and token by token through attn.decode."""
     monkeypatch.setattr(decode_launch, "get_chip_of", lambda *_: chip)
-    seed = np.random.SeedSequence().entropy % 2**32
+    seed = draws.draw_seed()
     lengths, queries = np.array([100, 17, 128], np.int32), [9, 1, 6]
     q, counts = pack(queries, seed=seed)
     k, v, table, lengths = make_batch(lengths, seed=seed)[1:]

@@ -3,28 +3,22 @@
 import attn
 import numpy as np
 import pytest
-from attn.launch import host_arrays
 from test_decode import (
     DIM,
     HEADS,
-    KV_HEADS,
-    PAGE,
     VALUES,
     attend,
     attend_latent,
     check,
     make_batch,
     make_latent,
+    make_plan,
     refuse,
 )
 from test_decode_narrow import from_e4m3
 from test_prefill import attend_packed, pack
 
-
-@pytest.fixture(autouse=True)
-def without_gpu(monkeypatch):
-    """Arrays go to the simulator, also where there is a GPU."""
-    monkeypatch.setattr(host_arrays, "has_device", lambda: False)
+pytestmark = pytest.mark.usefixtures("without_gpu")
 
 
 def check_groups(o, scales, want, group):
@@ -125,10 +119,7 @@ def test_tiles(kind):
 def test_plan():
     """Scales in tiles, and the largest result, which joins that of the call before."""
     batch = make_batch([100, 0, 17])
-    plan = attn.DecodePlan(
-        batch=3, heads=HEADS, kv_heads=KV_HEADS, dim=DIM, page_size=PAGE, max_pages=8,
-        dtype="float16", out_type="float8_e4m3fn", **POWERS, out_scale_tiles=True, amax=True,
-    )  # fmt: skip
+    plan = make_plan(out_type="float8_e4m3fn", **POWERS, out_scale_tiles=True, amax=True)
     plan.plan(batch[4], batch[3])
     amax = np.zeros(1, np.float32)
     check_tiles(plan.run(*batch[:3], amax=amax), attn.decode(*batch, **POWERS))

@@ -7,7 +7,6 @@ import pickle
 import attn
 import numpy as np
 import pytest
-from attn.launch import host_arrays
 from test_decode import (
     DIM,
     HEADS,
@@ -18,14 +17,11 @@ from test_decode import (
     check,
     make_batch,
     make_latent,
+    make_plan,
     refuse,
 )
 
-
-@pytest.fixture(autouse=True)
-def without_gpu(monkeypatch):
-    """Arrays go to the simulator, also where there is a GPU."""
-    monkeypatch.setattr(host_arrays, "has_device", lambda: False)
+pytestmark = pytest.mark.usefixtures("without_gpu")
 
 
 @pytest.mark.parametrize("name", ["k_cache", "page_table", "kv_lengths"])
@@ -61,15 +57,7 @@ def test_numbers_without_a_point():
 def test_no_sequences():
     batch = make_batch([70, 3])
     q, k, v, table, lengths = batch
-    plan = attn.DecodePlan(
-        batch=2,
-        heads=HEADS,
-        kv_heads=KV_HEADS,
-        dim=DIM,
-        page_size=PAGE,
-        max_pages=8,
-        dtype="float16",
-    )
+    plan = make_plan(2)
     plan.plan(np.zeros(0, np.int32), np.zeros((0, 8), np.int32))
     assert np.all(plan.run(q, k, v) == 0)
     o, lse = attn.cascade(q[:0], k, v, [attn.Level(table[:0], lengths[:0])], lse=True)
@@ -190,16 +178,7 @@ def test_numbers_that_no_kernel_takes():
 
 def test_what_plans_are_run_with():
     q, k, v, table, lengths = make_batch([70, 3])
-    plan = attn.DecodePlan(
-        batch=2,
-        heads=HEADS,
-        kv_heads=KV_HEADS,
-        dim=DIM,
-        page_size=PAGE,
-        max_pages=8,
-        dtype="float16",
-        sinks=True,
-    )
+    plan = make_plan(2, sinks=True)
     plan.plan(lengths, table)
     sinks = np.zeros(HEADS, np.float32)
     for arguments, options, message in (

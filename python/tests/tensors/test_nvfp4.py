@@ -3,10 +3,11 @@
 import attn
 import numpy as np
 import pytest
+from conftest import make_rng
 
 
 def draw(*shape):
-    return np.random.default_rng().integers(0, 127, shape, np.uint8)
+    return make_rng().integers(0, 127, shape, np.uint8)
 
 
 def place(row, column, columns):

@@ -5,16 +5,11 @@ import warnings
 import attn
 import numpy as np
 import pytest
-from attn.launch import host_arrays
 from attn.tensors import padding
 from test_decode import HEADS, KV_HEADS, PAGES, check, make_batch, refuse
 from test_decode import attend as attend_pages
 
-
-@pytest.fixture(autouse=True)
-def without_gpu(monkeypatch):
-    """Arrays go to the simulator, also where there is a GPU."""
-    monkeypatch.setattr(host_arrays, "has_device", lambda: False)
+pytestmark = pytest.mark.usefixtures("without_gpu")
 
 
 @pytest.mark.parametrize(("dim", "dv"), [(46, None), (59, 63), (64, 100), (1, 8)])

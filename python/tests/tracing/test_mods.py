@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from attn.tracing import mod_regions, traced_values
 from attn import mods as am
+from conftest import make_rng
 
 
 def attend(q, k, v, score_mod=None, mask_mod=None):
@@ -31,7 +32,7 @@ def attend(q, k, v, score_mod=None, mask_mod=None):
 def check(shape, keys, kv_heads=None, score_mod=None, mask_mod=None, reference=None, **flags):
     """Simulates with fresh inputs, and compares with the same function, or with
     `reference`, on float64 arrays."""
-    generator = np.random.default_rng()
+    generator = make_rng()
     batch, heads, queries, dim = shape
     kv_heads = kv_heads or heads
     q = generator.standard_normal(shape).astype(np.float16)
@@ -63,7 +64,7 @@ def test_alibi():
 
 
 def test_relative_bias_from_a_table():
-    table = np.random.default_rng().standard_normal((2, 257)).astype(np.float32)
+    table = make_rng().standard_normal((2, 257)).astype(np.float32)
 
     def relative(score, b, h, q_idx, kv_idx):
         return score + table[h, am.clip(kv_idx - q_idx, -128, 128) + 128]
@@ -75,7 +76,7 @@ def test_relative_bias_from_a_table():
 
 
 def test_document_mask():
-    documents = np.sort(np.random.default_rng().integers(0, 5, (2, 100)))
+    documents = np.sort(make_rng().integers(0, 5, (2, 100)))
 
     def same(b, h, q_idx, kv_idx):
         return documents[b, q_idx] == documents[b, kv_idx]
@@ -156,7 +157,7 @@ def test_packed_sequences():
     kernel = attn.compile(
         q="1x2x57x64xf16", varlen="q:17,40/k:30,25", dynamic=True, score_mod=score_mod
     )
-    generator = np.random.default_rng()
+    generator = make_rng()
     q = generator.standard_normal((1, 2, 57, 64)).astype(np.float16)
     k, v = generator.standard_normal((2, 1, 2, 55, 64)).astype(np.float16)
     sums = {"cu_seqlens_q": np.int32([0, 17, 57]), "cu_seqlens_k": np.int32([0, 30, 55])}
@@ -290,7 +291,7 @@ def test_choices():
     "dtype", ["float16", "float32", "float64", "int8", "uint8", "bool", "int32", "int64"]
 )
 def test_types_of_captured_tensors(dtype):
-    bias = (np.random.default_rng().standard_normal((40, 50)) * 100).astype(dtype)
+    bias = (make_rng().standard_normal((40, 50)) * 100).astype(dtype)
 
     def score_mod(score, b, h, q_idx, kv_idx):
         return score + bias[q_idx][kv_idx] * 0.03

@@ -5,6 +5,7 @@ import attn
 import numpy as np
 import pytest
 from attn.errors import ArgumentError, TraceError
+from conftest import make_rng
 from test_mods import attend
 
 GATE = np.random.default_rng(7).standard_normal((2, 64)).astype(np.float32)
@@ -25,7 +26,7 @@ def reference(result):
 
 
 def draw(shape, keys):
-    generator = np.random.default_rng()
+    generator = make_rng()
     q = generator.standard_normal(shape).astype(np.float16)
     k, v = generator.standard_normal((2, shape[0], shape[1], keys, shape[3])).astype(np.float16)
     return {"q": q, "k": k, "v": v}
@@ -184,7 +185,7 @@ def test_bits_of_quantised_f32_results(chip, dim, kind):
 def draw_ties(factor):
     """Results that are nearly in the middle of two numbers of their group's scale, (batch, heads,
     queries, columns): so that each rounding of a product counts."""
-    generator = np.random.default_rng()
+    generator = make_rng()
     scale = np.float64(6) ** -1 * generator.uniform(1, 2, (2, 4, 1))
     unit = E4M3[round_to(E4M3, np.float32(scale * factor))] / factor
     middles = generator.choice([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0], (2, 4, 16)) * unit
@@ -192,6 +193,18 @@ def draw_ties(factor):
     ties = ties.astype(np.int32).view(np.float32)
     ties[..., 0] = (6 * scale)[..., 0]
     return ties.reshape(1, 2, 1, 64)
+
+
+def check_ties(ties, factor, o, scales, chip, **flags):
+    """Simulates a kernel whose results are `ties`, one by one."""
+    table = ties[0, :, 0].copy()
+    kernel = attn.compile(
+        q="1x2x1x64xf16", kv_len=40, chip=chip, out_mod=lambda r, b, h, i, c: table[h, c] + 0 * r,
+        **OUTPUTS["nvfp4"] | {"out_scale": factor}, **flags,
+    )  # fmt: skip
+    results = kernel.simulate(**draw((1, 2, 1, 64), 40), verify=False)
+    np.testing.assert_array_equal(results["o"].view(np.uint8), o)
+    np.testing.assert_array_equal(results["o_scales"], scales)
 
 
 @pytest.mark.parametrize(
@@ -203,14 +216,18 @@ def test_roundings_of_a_factor(chip, flags):
     while np.array_equal(o, first):
         ties = draw_ties(5.0)
         (o, scales), (first, _) = (quantise(ties, kind, 5.0) for kind in ("nvfp4", "beyond"))
-    table = ties[0, :, 0].copy()
-    kernel = attn.compile(
-        q="1x2x1x64xf16", kv_len=40, chip=chip, out_mod=lambda r, b, h, i, c: table[h, c] + 0 * r,
-        **OUTPUTS["nvfp4"], **flags,
-    )  # fmt: skip
-    results = kernel.simulate(**draw((1, 2, 1, 64), 40), verify=False)
-    np.testing.assert_array_equal(results["o"].view(np.uint8), o)
-    np.testing.assert_array_equal(results["o_scales"], scales)
+    check_ties(ties, 5.0, o, scales, chip, **flags)
+
+
+@pytest.mark.parametrize("chip", ["sm_80", "sm_100a"])
+def test_power_of_two(chip):
+    """Its products are exact, so that their order changes no bit."""
+    factor = 2.0 ** make_rng().integers(-4, 9)
+    ties = draw_ties(factor)
+    o, scales = quantise(ties, "beyond", factor)
+    for each, same in zip(quantise(ties, "nvfp4", factor), (o, scales), strict=True):
+        np.testing.assert_array_equal(each, same)
+    check_ties(ties, factor, o, scales, chip)
 
 
 def test_largest_of_columns_that_there_are():
