@@ -41,7 +41,7 @@ FLAGS = (
     (r"--out-type=f32", {"f32_results": 1}),
     (r"--kv-lengths", {"key_lengths": 1}),
 )
-#: What flags add to the feature score_registers, as getScoreCost of
+#: Flags that add to the feature score_registers, with how much, as getScoreCost of
 #: lib/Schedule/Kernel/Scores.cpp does. Regions have features of their own.
 SCORE_REGISTERS = ((r"--softcap", 6), (r"--selected|--added", 8))
 #: Features of regions, by the name of a cell's feature. A problem with one is causal.

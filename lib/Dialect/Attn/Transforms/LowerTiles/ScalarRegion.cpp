@@ -143,7 +143,7 @@ void KeyBits::find() {
         !llvm::all_of(value.getUsers(), isAlone))
       values.push_back(value);
 
-  // What others need is inlined for each element, what bits need for a word.
+  // Each element needs the operands of others, each word those of bits.
   llvm::SmallPtrSet<Operation *, 16> needed = {body.getTerminator()}, ofBits;
   bool savesReads = false;
   for (Operation *each : llvm::reverse(all)) {

@@ -53,7 +53,7 @@ private:
 
   PartitionLowering &lowering;
   MapElementsOp op;
-  /// What depends on the key alone, and what is inlined for each element.
+  /// Operations that words need, and those that each element does.
   SmallVector<Operation *> alone, others;
   SmallVector<Value> values;
   /// The words of a thread's columns by their number in the tile, one for each
