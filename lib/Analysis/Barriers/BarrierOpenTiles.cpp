@@ -20,6 +20,16 @@ using namespace mlir::attn::barriers;
 /// of trips that nothing is known of.
 static constexpr int64_t kTripsBehind = 6;
 
+/// Returns the same for a kernel. In a pair the loader fills its ring before
+/// the warps of the other CTA have come that far.
+static int64_t countTripsBehind(const Program &program) {
+  int64_t most = kTripsBehind;
+  if (llvm::any_of(program.steps, [](const Step &s) { return s.isOfPair; }))
+    for (const BarrierArray &array : program.arrays)
+      most = std::max<int64_t>(most, array.count + 1);
+  return most;
+}
+
 static uint32_t getNamed(Unknowns &unknowns, StringRef kind, int64_t name) {
   return unknowns.get(llvm::formatv("{0} {1}", kind, name).str(), {},
                       /*isGiven=*/true);
@@ -262,9 +272,10 @@ void Machine::forgetTrips() {
              ? least.erase(it)
              : std::next(it);
   // Loops of one tile have to do with each other.
-  if (llvm::none_of(least, [](const auto &trips) {
-        return trips.second < -kTripsBehind;
-      }))
+  int64_t mostBehind = 0;
+  for (auto [number, constant] : least)
+    mostBehind = std::max(mostBehind, -constant);
+  if (mostBehind <= kTripsBehind || mostBehind <= countTripsBehind(*program))
     return;
   std::map<uint32_t, int64_t> behind;
   llvm::DenseSet<uint32_t> fresh, ofLeft, ofTotals;

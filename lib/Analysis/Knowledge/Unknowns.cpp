@@ -354,6 +354,14 @@ Facts::findNumbers() const {
 /// thousand steps of a check, so that searches cannot take most of its limit.
 static constexpr int64_t kMostSearched = 128 * 1000;
 
+/// The most unknowns among which integers are searched for: a search may take
+/// as many steps as a power of their number, whatever the table's size.
+static constexpr size_t kMostSearchedUnknowns = 20;
+
+/// So many are searched for the least integers. It is the quicker way as a
+/// rule, and where each row adds many of them the slower one by far.
+static constexpr size_t kFewUnknowns = 10;
+
 /// Returns what a search for integers takes at least: each unknown is moved
 /// once, for which the whole table is gone through.
 static int64_t getSearchWork(size_t rows, size_t columns) {
@@ -371,10 +379,11 @@ bool Facts::haveIntegers() const {
     return true;
   // A search that takes far too long is left out: there may be integers then.
   int64_t search = getSearchWork(facts.size(), columns.size());
-  if (search > kMostSearched)
+  if (search > kMostSearched || columns.size() > kMostSearchedUnknowns)
     return true;
   work += search;
-  return findNumbers().has_value();
+  return columns.size() <= kFewUnknowns ? findNumbers().has_value()
+                                        : !rows.isIntegerEmpty();
 }
 
 std::optional<int64_t> Facts::findOnly(const Affine &sum) const {

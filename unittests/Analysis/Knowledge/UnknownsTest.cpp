@@ -39,3 +39,37 @@ TEST(Unknowns, SearchesForIntegersInSmallTables) {
   EXPECT_TRUE(many.haveIntegers());
   EXPECT_LT(many.takeWork(), 48 * 144 * 49);
 }
+
+/// Numbers of 0 or 1 of which so many even factors, and an odd one, have to add
+/// up to an odd number: each choice of them has to be tried, as it were.
+static Facts makeChoices(unsigned count) {
+  Facts facts;
+  Affine sum;
+  int64_t factor = 1, all = 0;
+  for (unsigned number = 0; number < count; ++number) {
+    factor = number == 0 ? 2001 : 2 * (1000 + (factor * 7919) % 1000);
+    all += factor;
+    Affine choice = Affine::unknown(number);
+    facts.add(choice);
+    facts.add(Affine(1).plus(choice, -1));
+    sum = sum.plus(choice, factor);
+  }
+  sum = sum.plus(Affine(-(all / 4) * 2 - 1));
+  facts.add(sum);
+  facts.add(sum.times(-1));
+  return facts;
+}
+
+/// A mask may add up any numbers. A search among few of them ends soon, and one
+/// among many is not begun, small as the table may be.
+TEST(Unknowns, SearchesForIntegersAmongFewUnknowns) {
+  Facts few = makeChoices(14), many = makeChoices(24);
+  EXPECT_FALSE(few.areImpossible());
+  int64_t table = few.takeWork();
+  few.haveIntegers();
+  EXPECT_GT(few.takeWork(), 2 * table);
+  EXPECT_FALSE(many.areImpossible());
+  table = many.takeWork();
+  EXPECT_TRUE(many.haveIntegers());
+  EXPECT_EQ(many.takeWork(), table);
+}
