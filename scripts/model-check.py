@@ -16,8 +16,12 @@ special function unit, shared bytes (one CTA is not held to those of a pair, whi
 reads half of B), barrier waits, and issue slots beyond four for each exponential
 that a polynomial takes over.
 
+--extrapolate=KEYS also prints what the line through the two greatest lengths says
+of so many keys, in each corner, and compares both kernels there.
+
 usage: scripts/model-check.py FOLDER [--filter=REGEX] [--chip=CHIP]
-  [--beside=SCHEDULE] [--set=PARAMETERS] [--sim=PATH] [--compile=PATH]
+  [--beside=SCHEDULE] [--set=PARAMETERS] [--extrapolate=KEYS] [--sim=PATH]
+  [--compile=PATH]
 The exit status is 1 when a slope is outside of what is published for it, or a
 launch cannot be estimated, and 2 when there is no recording.
 """
@@ -149,6 +153,43 @@ def print_slope(name: str, lengths: dict[int, dict]) -> bool:
     return low <= nominal <= high
 
 
+def extrapolate(lengths: dict[int, dict], keys: int) -> dict:
+    """The estimate of so many keys, on a line through the two greatest lengths."""
+    few, many = sorted(lengths)[-2:]
+    first, last = lengths[few], lengths[many]
+    share = (keys - many) / (many - few)
+
+    def place(low: float, high: float) -> float:
+        return high + share * (high - low)
+
+    pairs = zip(first["corners"]["cycles"], last["corners"]["cycles"], strict=True)
+    corners = last["corners"] | {"cycles": [place(*pair) for pair in pairs]}
+    return last | {"cycles": place(first["cycles"], last["cycles"]), "corners": corners}
+
+
+def print_extrapolated(options, families: dict[str, dict[int, dict]]) -> None:
+    """What the families with two lengths or more take of --extrapolate's keys."""
+    found = {
+        name: extrapolate(lengths, options.extrapolate)
+        for name, lengths in families.items()
+        if len(lengths) > 1
+    }
+    for name, one in found.items():
+        corners = one["corners"]["cycles"]
+        print(
+            f"| {name}, {options.extrapolate} by a line | {one['cycles']:.0f} |"
+            f" {min(corners):.0f} to {max(corners):.0f} |"
+        )
+        own = found.get(f"{name}, {options.beside}")
+        if own is None:
+            continue
+        with tempfile.TemporaryDirectory() as scratch:
+            ours, theirs = pathlib.Path(scratch, "ours.json"), pathlib.Path(scratch, "theirs.json")
+            ours.write_text(json.dumps({"estimate": own}))
+            theirs.write_text(json.dumps({"estimate": one}))
+            print_comparison(options, ours, theirs)
+
+
 def estimate(options, folder: pathlib.Path, scratch: pathlib.Path, families: dict) -> None:
     """Prints a recording, and our kernel beside it; adds both to `families`, by
     name and length."""
@@ -177,6 +218,7 @@ def main() -> int:
     parser.add_argument("--chip", default="")
     parser.add_argument("--beside", default="", metavar="SCHEDULE")
     parser.add_argument("--set", default="", metavar="PARAMETERS")
+    parser.add_argument("--extrapolate", type=int, default=0, metavar="KEYS")
     parser.add_argument("--sim", default=str(ROOT / "build/bin/attn-sim"))
     parser.add_argument("--compile", default=str(ROOT / "build/bin/attn-compile"))
     options = parser.parse_args()
@@ -195,6 +237,8 @@ def main() -> int:
             except RuntimeError as error:
                 print(f"| {folder.name} | {error} |")
                 failed += 1
+    if options.extrapolate:
+        print_extrapolated(options, families)
     for name, lengths in families.items():
         if len(lengths) > 1 and not print_slope(name, lengths):
             print(f"{name}: expected a slope from {PUBLISHED[name]}", file=sys.stderr)

@@ -85,12 +85,18 @@ void attn::loadHalves(WsTmemKernel &shared) {
   prefetchMaps(b, {q.map, k.map, v.map, memory.qRope.map, memory.kRope.map});
   Pipe query(control, q.channel, kLoader), kv(control, k.channel, kLoader);
   Value head;
-  auto fill = [&](const Ring &ring, ArrayRef<Value> rows,
+  // A table is read once for all slots with the same rows: the thread waits
+  // for each entry.
+  auto find = [&](const Ring &ring, ArrayRef<Value> rows) {
+    return llvm::map_to_vector(
+        rows, [&](Value row) { return findLoadPlace(walk, ring, row); });
+  };
+  auto fill = [&](const Ring &ring, ArrayRef<LoadPlace> rows,
                   ArrayRef<Value> columns, int64_t columnsInSlot) {
     SmallVector<BoxPlace> places;
-    for (Value row : rows)
+    for (LoadPlace row : rows)
       for (Value column : columns)
-        places.push_back({findLoadPlace(walk, ring, row), column});
+        places.push_back({row, column});
     Slot slot = kv.take();
     Value dest = narrowSlot(walk, ring.at(slot), columnsInSlot);
     startLoads(walk, ring, dest, slot.getToken(), head, places);
@@ -103,13 +109,14 @@ void attn::loadHalves(WsTmemKernel &shared) {
     SmallVector<Value> rows =
         listHalves(shared, shared.getFirstKey(trip), blockN);
     auto fillFrom = [&](const Ring &ring, int64_t count) {
+      SmallVector<LoadPlace> places = find(ring, rows);
       constexpr int64_t box = kTensorSliceBytes / 2;
       auto fillSlice = [&](Value column, int64_t columns) {
         SmallVector<Value> boxes;
         for (int64_t i = 0; i < columns; i += box)
           boxes.push_back(
               b.createOrFold<arith::AddIOp>(column, context.i32(i)));
-        fill(ring, rows, boxes, columns);
+        fill(ring, places, boxes, columns);
       };
       int64_t whole = llvm::alignDown(count, columns);
       forSlots(shared, 0, whole, columns,
@@ -127,9 +134,11 @@ void attn::loadHalves(WsTmemKernel &shared) {
     Value first = shared.getFirstKey(trip);
     forSlots(shared, 0, blockN, kHalfTileKeys, [&](Value row) {
       Value key = arith::AddIOp::create(b, first, row);
+      SmallVector<LoadPlace> places = find(v, key);
       for (int64_t column = 0; column < shared.facts.valueDim;
            column += kHalfTileColumns)
-        fill(v, key, listHalves(shared, context.i32(column), kHalfTileColumns),
+        fill(v, places,
+             listHalves(shared, context.i32(column), kHalfTileColumns),
              kHalfTileColumns / 2);
     });
   };
