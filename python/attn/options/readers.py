@@ -35,6 +35,9 @@ _DTYPES = {
 
 def to_python(value: Any) -> Any:
     """Scalars of numpy and torch, and arrays of rank 0, as Python's own."""
+    # First, since numbers of torch.compile have no attributes that it can look for.
+    if isinstance(value, (int, float)) and not hasattr(type(value), "item"):
+        return value
     if hasattr(value, "item") and getattr(value, "shape", None) == ():
         return value.item()
     return value
@@ -83,7 +86,8 @@ def to_float(what: str, value: Any) -> float:
         result = float(plain)
     except OverflowError:
         result = math.inf
-    if not math.isfinite(result):
+    # Not math.isfinite, which torch does not trace.
+    if not -math.inf < result < math.inf:
         raise ArgumentError(f"{what}: expected a finite number, got {show(value)}")
     return result
 

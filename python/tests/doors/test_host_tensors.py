@@ -258,3 +258,53 @@ def test_powers_of_two():
     assert array.dtype == ml_dtypes.float8_e8m0fnu
     assert array.astype(np.float32).tolist() == [[0.25, 8]]
     assert host_tensors.to_tensor(array).dtype == dtype
+
+
+def read_pages(call, pools):
+    """The call on two sequences of q, whose numbers are `numbers`."""
+    table = torch.arange(6, dtype=torch.int32).reshape(2, 3)
+
+    def attend(q, lengths, numbers):
+        return call(q, *pools, table, lengths, **numbers, lse=True)
+
+    return attend
+
+
+POOLS = make(6, 16, 2, 64), make(6, 16, 2, 64)
+ENDS = torch.tensor([0, 3, 8], dtype=torch.int32)
+#: Calls, q of each, and numbers that differ from call to call.
+NUMBERS = {
+    "attention": (
+        lambda q, lengths, numbers: attn.attention(q, q, q, lse=True, **numbers),
+        make(2, 2, 20, 64),
+        [{"scale": 0.1 * n, "softcap": 2.0 + n, "window": (3 + n, 5)} for n in (1, 2, 3)],
+    ),
+    "decode": (
+        read_pages(attn.decode, POOLS),
+        make(2, 4, 64),
+        [{"scale": 0.1 * n, "softcap": 2.0 + n, "window": (3 + n, None), "kv_splits": n} for n in (1, 2)],
+    ),
+    "mla_decode": (
+        read_pages(attn.mla_decode, [make(6, 16, 96)]),
+        make(2, 16, 96),
+        [{"scale": 0.1 * n, "value_dim": 32 * n} for n in (1, 2)],
+    ),
+    "prefill": (
+        read_pages(lambda *given, **numbers: attn.prefill(*given, ENDS, **numbers), POOLS),
+        make(8, 4, 64),
+        [{"max_seqlen_q": 4 + n, "scale": 0.1 * n, "out_scale": 2.0 * n} for n in (1, 2)],
+    ),
+}
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_of_compiled_code(name, dynamic):
+    """torch.compile makes symbols of them, of all or of those that have changed."""
+    attend, q, numbers = NUMBERS[name]
+    torch._dynamo.reset()
+    compiled = torch.compile(attend, fullgraph=True, dynamic=dynamic, backend="eager")
+    for each in numbers:
+        given = q, torch.tensor([40, 21], dtype=torch.int32), each
+        for got, want in zip(compiled(*given), attend(*given), strict=True):
+            assert torch.equal(got.view(torch.uint8), want.view(torch.uint8))

@@ -4,6 +4,7 @@ import attn
 import numpy as np
 import pytest
 from attn.launch import planned_steps
+from conftest import make_rng
 from test_decode import PAGE, Function, Tensor, driver  # noqa: F401
 
 _BATCH = ("kv_lengths", "page_table")
@@ -33,8 +34,7 @@ def compile_plan(batch, total, most):
 def test_records(batch, total, most):
     """The same records as by plain arithmetic, whatever the lengths are."""
     kernel = compile_plan(batch, total, most)
-    random = np.random.default_rng(batch)
-    several = np.exp(random.uniform(np.log(16), np.log(4096), (20, batch)))
+    several = np.exp(make_rng().uniform(np.log(16), np.log(4096), (6, batch)))
     one = np.zeros(batch)
     one[batch // 2] = 4096
     for lengths in (one, np.full(batch, 300), np.where(several[0] < 200, 0, several[0]), *several):
@@ -91,8 +91,7 @@ def test_pieces(batch, runs, start, fewest):
         kv_lengths=[1] * batch, kv_splits=-(-(runs + batch) // batch), schedule="mla", chip="sm_90a",
         plan={"score": "own", "dealt_runs": runs, "start_blocks": start, "piece_blocks": fewest},
     )  # fmt: skip
-    random = np.random.default_rng(batch)
-    several = np.exp(random.uniform(np.log(16), np.log(4096), (10, batch)))
+    several = np.exp(make_rng().uniform(np.log(16), np.log(4096), (3, batch)))
     one = np.zeros(batch)
     one[batch // 2] = 4096
     for lengths in (one, np.full(batch, 300), np.where(several[0] < 200, 0, several[0]), *several):
