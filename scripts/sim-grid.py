@@ -14,7 +14,7 @@ With --whole all 3072 problems of ws_tmem are run once each (head dimension, mas
 queries, keys), the other axes drawn, each pair of values of two axes among them:
 type, heads, packed sequences, policy, epilogue, rows, sums, chunks, chip, order of
 tiles, CTAs, inputs. They are compiled by attn-compile and run by attn-sim with
---sanitize --corners --lose-bets --profile=isa --assume=A1,A2. What passed stays in a
+--sanitize --corners --lose-bets --profile=isa --assume=A1,A2,A4. What passed stays in a
 state, so that the next call goes on there; under another attn-compile only cases
 whose kernel or launch is another one are run again, under another attn-sim all are.
 All of them take about an hour of a core.
