@@ -125,9 +125,12 @@ class Asker:
         changed["limits"] = [row | {"value": value} if row["name"] == name else row for row in data["limits"]]
         model, ptx = name_files(self.scratch, name, value, number)
         model.write_text(json.dumps(changed), encoding="utf-8")
+        return self.spills_with(f"{flags} --register-model={model}", ptx)
+
+    def spills_with(self, flags: str, ptx: pathlib.Path) -> bool | None:
+        """The same of the kernels that flags ask for, whose code is stored as `ptx`."""
         done = subprocess.run(
-            [self.folder / "attn-compile", *flags.split(), "--set=spills=allow",
-             f"--register-model={model}", "--no-shipped-plans", "-o", ptx],
+            [self.folder / "attn-compile", *flags.split(), "--set=spills=allow", "--no-shipped-plans", "-o", ptx],
             capture_output=True, check=False,
         )  # fmt: skip
         if done.returncode:

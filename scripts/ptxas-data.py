@@ -4,11 +4,12 @@
 Reads the states of scripts/plan-sweep.py, which name the cells whose kernels have
 spill instructions in a loop that runs for each block of keys, with their plans. Each
 gets a row of its schedule, all parameters of its plan, chip, head dimensions and mask
-before the rows of its schedule, so that the planner takes another plan there. Spills
-outside of such loops give no row. A state that a sweep wrote before it placed spills
-does not say where they are: those cells are counted, and give no row; the sweep's next
-call with that state does them again. Sweep again after a build: what is taken instead
-may spill too, and then gets a row of its own, until a sweep finds none.
+before the rows of its schedule, so that the planner takes another plan there. Chips
+that differ in nothing else share a row. Spills outside of such loops give no row. A
+state that a sweep wrote before it placed spills does not say where they are: those
+cells are counted, and give no row; the sweep's next call with that state does them
+again. Sweep again after a build: what is taken instead may spill too, and then gets a
+row of its own, until a sweep finds none.
 
 usage: scripts/ptxas-data.py STATE... [--data=lib/Planner/Data/ptxas-13.0.json]
            [--ptxas=VERSION] [--bin=build/bin] [--dry-run]
@@ -40,6 +41,7 @@ FLAGS = (
     (r"--window=\d", {"left": 1}),
     (r"--out-type=f32", {"f32_results": 1}),
     (r"--kv-lengths", {"key_lengths": 1}),
+    (r"--kv-splits", {"partial": 1}),
 )
 #: Flags that add to the feature score_registers, with how much, as getScoreCost of
 #: lib/Schedule/Kernel/Scores.cpp does. Regions have features of their own.
@@ -48,8 +50,8 @@ SCORE_REGISTERS = ((r"--softcap", 6), (r"--selected|--added", 8))
 REGIONS = {"score-mod": "score_region", "mask-mod": "mask_region"}
 
 
-#: Parameters that change no register.
-FREE = ("order", "group_heads", "kernel")
+#: Parameters that change no register of a loop over blocks.
+FREE = ("order", "group_heads", "kernel", "combine")
 
 
 @functools.cache
@@ -95,6 +97,20 @@ def make_row(line: dict, cell, compiler: pathlib.Path) -> dict:
             "plan": plan, "problem": problem, "cell": cell.name}  # fmt: skip
 
 
+def describe(row: dict) -> str:
+    """What a row says, without its chips and the cell in which it was seen."""
+    return json.dumps({k: v for k, v in row.items() if k not in ("chips", "cell")}, sort_keys=True)
+
+
+def join_chips(rows: list[dict]) -> list[dict]:
+    """Rows that differ in their chips alone as one, under the name of the first one's cell."""
+    joined: dict[str, dict] = {}
+    for row in rows:
+        known = joined.setdefault(describe(row), row)
+        known["chips"] = sorted({*known["chips"], *row["chips"]})
+    return list(joined.values())
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("states", nargs="+", type=pathlib.Path)
@@ -105,7 +121,7 @@ def main() -> int:
     options = parser.parse_args()
     cells = {cell.name: cell for cell in (*make_cells(), *make_feature_cells(), *make_grid_cells())}
     data = json.loads(options.data.read_text(encoding="utf-8"))
-    known = {json.dumps({k: v for k, v in row.items() if k != "cell"}, sort_keys=True) for row in data["rows"]}
+    known = {(describe(row), chip) for row in data["rows"] for chip in row.get("chips", ())}
     added, seen, outside, unplaced = [], 0, 0, 0
     placed: dict[str, list] = {}
     for path in options.states:
@@ -124,10 +140,11 @@ def main() -> int:
             if not loops:
                 continue
             row = make_row(line, cells[line["cell"]], options.bin / "attn-compile")
-            key = json.dumps({k: v for k, v in row.items() if k != "cell"}, sort_keys=True)
+            key = (describe(row), *row["chips"])
             if key not in known:
                 known.add(key)
                 added.append(row)
+    added = join_chips(added)
     for row in added:
         print(json.dumps(row))
     print(

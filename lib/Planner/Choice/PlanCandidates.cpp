@@ -192,6 +192,30 @@ std::string attn::nameOtherSchedules(const ProblemFacts &facts,
   return "; " + text + (names.empty() ? " takes it" : " take it");
 }
 
+/// Adds what stands in for the last plan, which is expected to spill: the first
+/// one with fewer registers that is not, and has what `parameters` fix.
+static void addLighter(const ProblemFacts &facts, const TargetRow &target,
+                       const Schedule &schedule,
+                       llvm::ArrayRef<PlanParameter> parameters,
+                       PlanCandidates &result) {
+  AttentionOp op = facts.op;
+  PlanAttrInterface plan = result.plans.back().plan;
+  ScopedDiagnosticHandler silence(op.getContext(),
+                                  [](Diagnostic &) { return success(); });
+  while ((plan = getPlanModel(schedule).lighten(plan))) {
+    FailureOr<PlanAttrInterface> fixed = schedule.setParameters(
+        [&] { return op.emitOpError(); }, plan, parameters);
+    if (failed(fixed) || *fixed != plan ||
+        llvm::errorToBool(schedule.isLegal(facts, plan, target)))
+      return;
+    PlanCandidate candidate = makeCandidate(facts, target, schedule, plan);
+    if (candidate.spills)
+      continue;
+    result.plans.push_back(std::move(candidate));
+    return;
+  }
+}
+
 /// Adds all legal plans of one schedule, or the reason why there is none.
 static void collect(const ProblemFacts &facts, const TargetRow &target,
                     const Schedule &schedule,
@@ -253,6 +277,8 @@ static void collect(const ProblemFacts &facts, const TargetRow &target,
       continue;
     }
     result.plans.push_back(makeCandidate(facts, target, schedule, plan));
+    if (result.plans.back().spills)
+      addLighter(facts, target, schedule, parameters, result);
   }
   if (result.plans.size() == before)
     addReason(firstReason, /*isOfPlans=*/true);

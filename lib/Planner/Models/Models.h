@@ -40,6 +40,12 @@ public:
                  const TargetRow &target) const override;
 };
 
+/// Computes fewer exponentials by polynomials where ptxas spills beside them.
+class LightenedWsTmemModel : public WsTmemModel {
+public:
+  PlanAttrInterface lighten(PlanAttrInterface plan) const override;
+};
+
 } // namespace mlir::attn
 
 #endif // ATTN_LIB_PLANNER_MODELS_MODELS_H

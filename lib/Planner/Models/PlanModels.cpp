@@ -16,6 +16,9 @@ const PlanModel &attn::getPlanModel(const Schedule &schedule) {
   static const UnofferedWsMlaModel wsMla;
   if (&schedule == &getWsMlaSchedule())
     return wsMla;
+  static const LightenedWsTmemModel wsTmem;
+  if (&schedule == &getWsTmemSchedule())
+    return wsTmem;
 #define ATTN_SCHEDULE(name)                                                    \
   static const name##Model model##name;                                        \
   if (&schedule == &get##name##Schedule())                                     \

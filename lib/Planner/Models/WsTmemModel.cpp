@@ -418,6 +418,16 @@ bool WsTmemModel::isExpectedToSpill(const ProblemFacts &facts,
          getTmemRegisters(facts, plan).softmax;
 }
 
+PlanAttrInterface
+LightenedWsTmemModel::lighten(PlanAttrInterface planAttr) const {
+  // The unit for exponentials needs no coefficients.
+  WsTmemPlanAttr::Parameters p = cast<WsTmemPlanAttr>(planAttr).getParameters();
+  if (p.polynomial == 0)
+    return {};
+  --p.polynomial;
+  return WsTmemPlanAttr::get(planAttr.getContext(), p);
+}
+
 PlanEstimate WsTmemModel::estimate(const ProblemFacts &facts,
                                    PlanAttrInterface planAttr,
                                    const TargetRow &target) const {

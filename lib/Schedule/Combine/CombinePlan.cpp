@@ -1,5 +1,6 @@
 //===- CombinePlan.cpp - The launch of a combine --------------------------===//
 
+#include "../Core/CommonChecks.h"
 #include "RowMerge.h"
 #include "attn/Planner/Facts/Factor.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
@@ -48,6 +49,16 @@ bool attn::mayMergeScales(const ProblemFacts &facts) {
   llvm::handleAllErrors(checkGroups(merge),
                         [&](const llvm::StringError &) { may = false; });
   return may;
+}
+
+llvm::Error attn::checkScaleColumns(llvm::StringRef schedule,
+                                    const ProblemFacts &facts, int64_t step) {
+  if (!facts.hasResultScales() || facts.outGroup % step == 0)
+    return llvm::Error::success();
+  return makeUnsupported(
+      schedule, llvm::formatv("a scale for each {0} columns of the output, "
+                              "expected a multiple of {1}",
+                              facts.outGroup, step));
 }
 
 RowMergeWay attn::getRowMergeWay(const CombineFacts &facts) {

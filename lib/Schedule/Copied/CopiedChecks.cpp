@@ -4,6 +4,7 @@
 #include "../Core/CommonChecks.h"
 #include "CopiedExtents.h"
 #include "GridTiles.h"
+#include "attn/Schedule/Core/CombineSchedule.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -149,6 +150,11 @@ llvm::Error attn::checkCopiedPlan(llvm::StringRef schedule,
     return llvm::createStringError(
         "expected the epilogue 'auto', 'direct' or 'shuffled' with teams that "
         "divide keys, got 'staged'");
+  // With 8-bit operands a thread has even and odd columns of two tiles.
+  constexpr int64_t kNarrowColumns = 16;
+  if (facts.isNarrow())
+    if (llvm::Error error = checkScaleColumns(schedule, facts, kNarrowColumns))
+      return error;
   if (plan.getPackHeads())
     if (llvm::Error error = checkPackedHeads(facts, plan.getGroupHeads()))
       return error;

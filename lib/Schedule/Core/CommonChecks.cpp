@@ -3,6 +3,7 @@
 #include "CommonChecks.h"
 #include "OptionError.h"
 #include "WidthError.h"
+#include "attn/Schedule/Core/CombineSchedule.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -70,6 +71,8 @@ llvm::Error attn::checkCommon(llvm::StringRef schedule,
     return lacking("scales of the rows of keys ('scales')");
   if (facts.hasResultScales() && !parts.resultScales)
     return lacking("scales of the output ('out_scales')");
+  if (llvm::Error error = checkScaleColumns(schedule, facts, kDimStep))
+    return error;
   for (auto [name, dim] : {std::pair("head dimension", facts.headDim),
                            std::pair("value dimension", facts.valueDim)})
     if (dim < kDimStep || dim > parts.mostColumns || dim % kDimStep != 0) {

@@ -85,8 +85,10 @@ bool attn::canStoreByTma(const ProblemFacts &facts) {
   // Tiles of results are of whole bytes, and rows begin at multiples of 16,
   // whatever strides the launch has.
   int64_t bits = facts.outType.getIntOrFloatBitWidth();
+  // Results with scales leave the registers that their scales are made from.
   return bits >= 8 && facts.valueDim * bits % 128 == 0 && !facts.varlen &&
-         !areResultsPartial(facts) && !findUnmappable(facts.o);
+         !areResultsPartial(facts) && !facts.hasResultScales() &&
+         !findUnmappable(facts.o);
 }
 
 bool attn::hasFullBlocks(const ProblemFacts &facts, int64_t blockN) {

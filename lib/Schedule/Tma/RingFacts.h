@@ -58,7 +58,7 @@ bool fitQuerySlot(const ProblemFacts &facts, int64_t rows);
 std::optional<std::string> findUnmappable(const TensorFacts &tensor);
 
 /// True if TMA may store results: a packed sequence ends before the tensor
-/// does.
+/// does, and threads store results with scales.
 bool canStoreByTma(const ProblemFacts &facts);
 
 /// True if blocks of so many keys need no mask: all keys of each exist and are

@@ -2,6 +2,7 @@
 
 #include "Rings.h"
 #include "RingFacts.h"
+#include "attn/Layout/SharedLayout.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -30,6 +31,22 @@ Value attn::makeChannel(ImplicitLocOpBuilder &b, StringRef name, int64_t stages,
                                  b.getArrayAttr(attributes));
 }
 
+/// Allocates memory that has two shapes, and returns it as both. It begins
+/// where the larger swizzle of the two may.
+static std::pair<Value, Value> allocOfTwoShapes(const AttentionTile &tile,
+                                                StringRef name,
+                                                BufferType first,
+                                                BufferType second) {
+  auto getSpan = [](BufferType type) {
+    return SharedLayout::chooseSpan(
+        type.getShape().back(), type.getElementType().getIntOrFloatBitWidth());
+  };
+  bool isFirst = getSpan(second) <= getSpan(first);
+  Value memory = tile.alloc(name, isFirst ? first : second);
+  Value other = ReinterpretOp::create(tile.b, isFirst ? second : first, memory);
+  return isFirst ? std::pair(memory, other) : std::pair(other, memory);
+}
+
 Ring attn::makeRing(const TileWalk &walk, const RingSpec &spec) {
   const AttentionTile &tile = walk.tile;
   Ring ring;
@@ -38,10 +55,13 @@ Ring attn::makeRing(const TileWalk &walk, const RingSpec &spec) {
   ring.view = spec.view;
   ring.placeRows = spec.placeRows;
   Type type = spec.elementType ? spec.elementType : tile.facts.elementType;
-  ring.buffer = tile.alloc(
-      spec.name,
-      tile.bufferType({spec.stages * spec.together, spec.rows, spec.columns},
-                      type));
+  BufferType slots = tile.bufferType(
+      {spec.stages * spec.together, spec.rows, spec.columns}, type);
+  if (spec.otherShape.empty())
+    ring.buffer = tile.alloc(spec.name, slots);
+  else
+    std::tie(ring.buffer, ring.otherBuffer) = allocOfTwoShapes(
+        tile, spec.name, slots, tile.bufferType(spec.otherShape, type));
   ring.slotType = tile.bufferType({spec.rows, spec.columns}, type);
   ring.channel = makeChannel(
       tile.b, spec.name, spec.stages,

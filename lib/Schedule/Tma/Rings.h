@@ -46,6 +46,9 @@ struct RingSpec {
   Type elementType = {};
   /// Rows of a slot that follow each other in the tensor; 0 for all.
   int64_t placeRows = 0;
+  /// Another shape of all slots, of as many bytes, that the memory has, too;
+  /// empty if it has none.
+  ArrayRef<int64_t> otherShape = {};
 };
 
 /// A ring of shared memory with its channel and the map that fills it.
@@ -54,6 +57,8 @@ struct Ring {
   StringRef name;
   RingRows holds = RingRows::Keys;
   Value buffer, channel, map;
+  /// The buffer as slots of another shape, if the ring was asked for one.
+  Value otherBuffer;
   /// The map of the keys in front, where those of two pools come; else null.
   Value frontMap;
   /// The map that fills boxes without an element in the map, if there may be

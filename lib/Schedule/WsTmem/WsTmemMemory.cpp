@@ -2,7 +2,6 @@
 
 #include "WsTmemMemory.h"
 #include "../Tma/RingFacts.h"
-#include "attn/Layout/SharedLayout.h"
 
 using namespace mlir;
 using namespace mlir::attn;
@@ -10,28 +9,6 @@ using namespace mlir::attn;
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
-
-/// Gives `v` the memory of `k` as slots of another shape, which have as many
-/// bytes.
-static void shareSlots(const TileWalk &walk, Ring &k, Ring &v,
-                       ArrayRef<int64_t> shape) {
-  Type type = k.slotType.getElementType();
-  auto getSpan = [&](int64_t columns) {
-    return SharedLayout::chooseSpan(columns, type.getIntOrFloatBitWidth());
-  };
-  BufferType slots = walk.tile.bufferType(shape, type);
-  ImplicitLocOpBuilder &b = walk.context.b;
-  v.slotType = walk.tile.bufferType(shape.drop_front(), type);
-  if (getSpan(shape.back()) <= getSpan(k.slotType.getShape()[1])) {
-    v.buffer = ReinterpretOp::create(b, slots, k.buffer);
-    return;
-  }
-  // Memory begins where the larger swizzle of the two may.
-  auto alloc = k.buffer.getDefiningOp<AllocOp>();
-  v.buffer = walk.tile.alloc(*alloc.getName(), slots);
-  k.buffer = ReinterpretOp::create(b, alloc.getType(), v.buffer);
-  alloc.erase();
-}
 
 static void makeRings(const TileWalk &walk, WsTmemPlanAttr plan,
                       WsTmemMemory &memory) {
@@ -47,11 +24,18 @@ static void makeRings(const TileWalk &walk, WsTmemPlanAttr plan,
                           getTileRows(facts, plan), columns);
   queries.together = countKeySlices(facts, plan);
   memory.q = makeRing(walk, queries);
+  // Slots of values that have another shape than those of keys.
+  bool shares = sharesRing(facts, plan);
+  SmallVector<int64_t> others;
+  if (shares && (hasWideHeads(facts, plan) || plan.getPair()))
+    others = {stages, getPartKeys(facts, plan),
+              getOwnValueColumns(facts, plan)};
   // Keys and values of 8 bits are loaded into rings of their own.
   auto makeKeys = [&](StringRef name, StringRef tensor, int64_t rows,
                       int64_t columns, Ring &raw) {
     RingSpec keys = spec(name, RingRows::Keys, stages, rows, columns);
     keys.tensor = tensor;
+    keys.otherShape = others;
     if (hasHalfTiles(facts, plan))
       keys.placeRows = kHalvedColumns / 2;
     if (facts.hasNarrowKeys()) {
@@ -81,19 +65,20 @@ static void makeRings(const TileWalk &walk, WsTmemPlanAttr plan,
     memory.kRope = addRope(memory.k, "k_rope");
   // Latent values are columns of the keys.
   StringRef values = facts.isLatent() ? "k" : "v";
-  if (!sharesRing(facts, plan)) {
+  if (!shares) {
     memory.v = makeKeys("v", values, getPartKeys(facts, plan),
                         getOwnValueColumns(facts, plan), memory.rawV);
     return;
   }
-  auto share = [&](Ring &k) {
+  auto share = [&](const Ring &k) {
     Ring v = k;
     v.name = values;
     v.view = TensorMapView::Whole;
-    if (hasWideHeads(facts, plan) || plan.getPair())
-      shareSlots(
-          walk, k, v,
-          {stages, getPartKeys(facts, plan), getOwnValueColumns(facts, plan)});
+    if (k.otherBuffer) {
+      v.buffer = k.otherBuffer;
+      v.slotType = walk.tile.bufferType(ArrayRef(others).drop_front(),
+                                        k.slotType.getElementType());
+    }
     if (k.map)
       addMap(walk, v);
     return v;

@@ -33,10 +33,10 @@ PlanCandidate chooseCombine(const ProblemFacts &facts, int64_t splits,
                             const PlanCandidate &candidate,
                             llvm::ArrayRef<PlanParameter> parameters);
 
-/// Returns true if the first plan of `merged`, an attention with partial results
-/// of one run, and a kernel that makes the results of them take less than the
-/// first one of `whole`, which makes them itself. One that spills takes longer
-/// than one that does not.
+/// Returns true if the first plan of `merged`, an attention with partial
+/// results of one run, and a kernel that makes the results of them take less
+/// than the first one of `whole`, which makes them itself. One that spills
+/// takes longer than one that does not.
 bool areFasterMerged(const PlanCandidates &merged, const PlanCandidates &whole);
 
 } // namespace mlir::attn

@@ -99,6 +99,10 @@ public:
                                  PlanAttrInterface plan,
                                  const TargetRow &target) const = 0;
 
+  /// Returns a plan that computes the same and has fewer registers at once,
+  /// null if there is none. It stands in for one that is expected to spill.
+  virtual PlanAttrInterface lighten(PlanAttrInterface) const { return {}; }
+
   /// Returns resources and time of `plan`, which belongs to the schedule.
   virtual PlanEstimate estimate(const ProblemFacts &facts,
                                 PlanAttrInterface plan,

@@ -31,6 +31,11 @@ llvm::Error checkCombinePlan(const CombineFacts &facts, PlanAttrInterface plan);
 /// its output has.
 bool mayMergeScales(const ProblemFacts &facts);
 
+/// Refuses scales of groups of columns of results that are no multiple of
+/// `step`: so many columns threads have together.
+llvm::Error checkScaleColumns(llvm::StringRef schedule,
+                              const ProblemFacts &facts, int64_t step);
+
 /// The frame of the kernel: partial_o, partial_lse, o and lse, then extents and
 /// strides that only the launch decides.
 class CombineFrame : public KernelFrame {

@@ -371,10 +371,10 @@ static void setCombine(const ProblemFacts &facts, const TargetRow &target,
       chooseCombine(facts, facts.kvSplits, target, whole, parameters).plan;
 }
 
-FailureOr<bool>
-AttnPlanPass::planOneRun(AttentionOp op, const TargetRow &target,
-                         ArrayRef<const Schedule *> schedules,
-                         PlanCandidates &candidates) {
+FailureOr<bool> AttnPlanPass::planOneRun(AttentionOp op,
+                                         const TargetRow &target,
+                                         ArrayRef<const Schedule *> schedules,
+                                         PlanCandidates &candidates) {
   CombineOp combine = splitKeys(op, /*splits=*/1, partialType);
   FailureOr<ProblemFacts> facts = ProblemFacts::get(op);
   bool isTaken = false;
