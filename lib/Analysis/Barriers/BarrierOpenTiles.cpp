@@ -118,7 +118,7 @@ void Machine::replace(uint32_t number, int64_t times, const Affine &by) {
   for (Affine fact : facts.get()) {
     const auto *term = llvm::find_if(
         fact.terms, [&](const auto &term) { return term.first == number; });
-    // What is known of the number itself holds of so many of it as well.
+    // A bound of the number itself is one of so many of it as well.
     if (term != fact.terms.end() && term->second % times != 0) {
       written.add(fact);
       fact = fact.times(times / std::gcd(times, term->second));

@@ -312,8 +312,8 @@ std::optional<Affine> Machine::computeCounts(Operation *op,
     return Affine(-int64_t(
         facts.imply(getRest(args[0], divide(args[0], 2), 2).plus(Affine(-1)))));
   if (!isFactor && args.size() == 2 && isa<arith::DivUIOp>(op)) {
-    Affine quotient = Affine::unknown(
-        unknowns->getQuotient(getName(op), args[0], args[1]));
+    Affine quotient =
+        Affine::unknown(unknowns->getQuotient(getName(op), args[0], args[1]));
     learn(quotient);
     learn(args[0].plus(quotient, -1));
     return quotient;

@@ -114,14 +114,14 @@ public:
     auto found = trips.find(number);
     return found == trips.end() ? nullptr : &found->second;
   }
-  /// What is divided, and by which number.
+  /// A number that is divided, and the one by which it is.
   struct Quotient {
     Affine of, by;
   };
   /// The one that is a quotient by a number that is not known.
   uint32_t getQuotient(const std::string &text, const Affine &of,
                        const Affine &by);
-  /// What such a one is; null for other sums.
+  /// Returns how such a one came about; null for other sums.
   const Quotient *findQuotient(const Affine &sum) const;
   /// True for a number of the launch or a word of memory.
   bool isRoot(uint32_t number) const {
