@@ -359,6 +359,11 @@ TEST(LaunchRecord, NamesThePathOfAWrongField) {
   EXPECT_EQ(failure("\"1\"]", "null]"),
             "launch record: grid[2]: expected an expression as a string, got "
             "null");
+  EXPECT_EQ(failure("\"shared_bytes\"", "\"tiles\": -1, \"shared_bytes\""),
+            "launch record: tiles: expected an integer of at least 0, got -1");
+  EXPECT_EQ(
+      failure("\"shared_bytes\"", "\"tiles\": \"w.dim2\", \"shared_bytes\""),
+      "launch record: tiles: unknown tensor \"w\" in \"w.dim2\"");
   EXPECT_EQ(failure("\"zeroed\": false", "\"zeroed\": 0"),
             "launch record: workspace[0].zeroed: expected true or false, got "
             "0");

@@ -114,7 +114,7 @@ bool Machine::agree(const NumberList &outcomes, bool isCondition) {
   if (alike.size() == 1 && alike.front().second == outcomes.size() &&
       alike.front().first == 0)
     return true;
-  choice = std::move(alike);
+  parting.kept = std::move(alike);
   return false;
 }
 
@@ -183,15 +183,15 @@ void Machine::keep(const IndexRanges &kept) {
 }
 
 Machine Machine::split() {
-  hasMoved = false;
+  parting.hasMoved = false;
   if (question) {
     Machine other = *this;
     splitAtQuestion(other);
     return other;
   }
-  IndexRanges kept = std::move(choice),
+  IndexRanges kept = std::move(parting.kept),
               others = getOthers(kept, choices.size());
-  choice.clear();
+  parting.kept.clear();
   Machine other = *this;
   keep(kept);
   other.keep(others);

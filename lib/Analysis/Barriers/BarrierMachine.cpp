@@ -171,26 +171,26 @@ void Machine::run() {
   // apart: where the others have done all that is the same for them, states
   // differ by nothing that is on its way.
   std::optional<Affine> asked;
-  IndexRanges askedChoice;
+  IndexRanges askedKept;
   uint32_t asker = 0;
   while (moves && !condition && !unsupported && !isOverLimit() &&
          !wantsChoice()) {
     moves = false;
     asked.reset();
-    askedChoice.clear();
+    askedKept.clear();
     for (Warp &warp :
          MutableArrayRef(warps).drop_front(std::exchange(first, 0))) {
       bool moved = advance(warp);
       if (pauses.isReached)
         return;
-      bool isFirst = !asked && askedChoice.empty();
-      if ((question || !choice.empty()) && (isFirst || warp.pc < asker)) {
+      bool isFirst = !asked && askedKept.empty();
+      if ((question || !parting.kept.empty()) && (isFirst || warp.pc < asker)) {
         asked = question;
-        askedChoice = choice;
+        askedKept = parting.kept;
         asker = warp.pc;
       }
       question.reset();
-      choice.clear();
+      parting.kept.clear();
       if (!moved)
         continue;
       moves = true;
@@ -199,7 +199,7 @@ void Machine::run() {
     }
   }
   question = asked;
-  choice = std::move(askedChoice);
+  parting.kept = std::move(askedKept);
 }
 
 ReplayTurn Machine::describeTurn(const Warp &warp) const {
@@ -259,7 +259,7 @@ bool Machine::advance(Warp &warp) {
     if (unknowns)
       work.take(facts);
     steps += work.takeSteps();
-    moved = hasMoved = true;
+    moved = parting.hasMoved = true;
   }
   return moved;
 }

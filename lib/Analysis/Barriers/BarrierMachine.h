@@ -190,7 +190,9 @@ public:
   /// Adds a tile of which only the launch says what it is.
   void addOpenTile();
   /// True if the next step depends on which of them it is.
-  bool wantsChoice() const { return !choice.empty() || question || impossible; }
+  bool wantsChoice() const {
+    return !parting.kept.empty() || question || impossible;
+  }
   /// True if no launch leads here. Of what is wrong it is asked of integers.
   bool isImpossible() const {
     bool isWrong = getWitness() || unsupported;
@@ -201,7 +203,7 @@ public:
   Machine split();
   /// True if a step was taken since the last split. A state of which that does
   /// not hold is a part of the one that was split, which was not followed.
-  bool hasMovedSinceSplit() const { return hasMoved; }
+  bool hasMovedSinceSplit() const { return parting.hasMoved; }
   /// Goes on with one of the numbers.
   void choose(int64_t index);
   int64_t countChoices() const { return choices.size(); }
@@ -496,14 +498,17 @@ private:
   void assume(Assumption a) { assumptions |= 1u << unsigned(a); }
   uint32_t assumptions = 0;
   std::vector<int64_t> tiles;
-  /// The numbers that the tile at this place may have, if there are several,
-  /// and those of them that the next step is the same for.
+  /// The numbers that the tile at this place may have, if there are several.
   NumberList choices;
   uint32_t openTile = 0;
   /// They are numbers of the program's blocks, and none of a tile.
   bool areBlocksOpen = false;
-  IndexRanges choice;
-  bool hasMoved = false;
+  /// Those of them that the next step is the same for, and whether a step was
+  /// taken since others were left.
+  struct {
+    IndexRanges kept;
+    bool hasMoved = false;
+  } parting;
   uint32_t dealt = 1;
   /// What only the launch gives, if that is followed; what is known of it; a
   /// sum of which the next step asks whether it is negative.

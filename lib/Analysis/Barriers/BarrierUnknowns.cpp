@@ -121,13 +121,6 @@ bool Machine::isOpenStep(const Warp &warp, const Step &step) const {
 // Questions
 //===----------------------------------------------------------------------===//
 
-/// True if an op says that its result is not negative: what is subtracted is no
-/// more than what it is subtracted from, both without a sign.
-static bool isPromisedCount(arith::SubIOp op) {
-  return bitEnumContainsAll(op.getOverflowFlags(),
-                            arith::IntegerOverflowFlags::nuw);
-}
-
 /// Returns true for a choice between a number and what is left of another one
 /// without it, which is not negative either.
 static bool isFromEitherEnd(arith::SelectOp op) {

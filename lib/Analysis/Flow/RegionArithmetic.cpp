@@ -473,9 +473,7 @@ static bool makesPromises(Operation *op) {
   return op->hasAttr("isExact") || op->hasAttr("nonNeg");
 }
 
-/// True for a difference that promises to be of numbers without a sign, and not
-/// below 0: whether it is can be seen.
-static bool isPromisedCount(Operation *op) {
+bool attn::isPromisedCount(Operation *op) {
   auto difference = dyn_cast<arith::SubIOp>(op);
   return difference &&
          difference.getOverflowFlags() == arith::IntegerOverflowFlags::nuw;

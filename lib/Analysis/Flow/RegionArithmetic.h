@@ -21,6 +21,10 @@ unsigned getWidth(Type type);
 /// The number of an integer constant, if the kernel's type can hold it.
 std::optional<int64_t> getConstantNumber(Value value);
 
+/// True for a difference that promises no more than to be of numbers without a
+/// sign, and not below 0: whether it is can be seen.
+bool isPromisedCount(Operation *op);
+
 /// What `op` computes; empty for an operation that is not known.
 Arithmetic getArithmetic(Operation *op);
 /// The same where that is what the kernel computes in any case: not where an op

@@ -22,8 +22,7 @@ using namespace mlir::attn;
 
 /// Clocks of a tile that the CTA itself hides nothing of.
 static constexpr Factor kTileClocks{"self_load.tile_clocks"};
-/// Clocks of a launch beside its tiles: nothing is multiplied before the first
-/// loads have come, and while the last results leave.
+/// Clocks of a launch beside its tiles, as in WsWgmmaCost.cpp.
 static constexpr Factor kStartClocks{"self_load.start_clocks"};
 /// Time of tiles and blocks, in times of what their resources say.
 static constexpr Factor kResourceShare{"self_load.resource_share"};

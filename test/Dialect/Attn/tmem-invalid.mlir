@@ -203,6 +203,14 @@ func.func @slice_of_ring(%r: !attn.buffer<2x128x128xf32, #attn.tmem<m = 128>, tm
 
 // -----
 
+func.func @slice_to_ring(%r: !attn.buffer<128x128xf32, #attn.tmem<m = 128>, tmem>) {
+  // expected-error @below {{expected a buffer of rank 2, got rank 3}}
+  %s = attn.tmem.slice %r {column = 0} : !attn.buffer<128x128xf32, #attn.tmem<m = 128>, tmem> -> !attn.buffer<1x128x64xf32, #attn.tmem<m = 128>, tmem>
+  return
+}
+
+// -----
+
 func.func @slice_type(%r: !attn.buffer<128x128xf32, #attn.tmem<m = 128>, tmem>) {
   // expected-error @below {{expected elements and layout of the source '!attn.buffer<128x128xf32, #attn.tmem<m = 128>, tmem>', got '!attn.buffer<128x64xf16, #attn.tmem<m = 128>, tmem>'}}
   %s = attn.tmem.slice %r {column = 0} : !attn.buffer<128x128xf32, #attn.tmem<m = 128>, tmem> -> !attn.buffer<128x64xf16, #attn.tmem<m = 128>, tmem>

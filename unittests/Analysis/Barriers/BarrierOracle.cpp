@@ -1,11 +1,9 @@
 //===- BarrierOracle.cpp - Small kernels in every order -------------------===//
 
 #include "BarrierOracle.h"
+#include "OracleSearch.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
-#include <bitset>
-#include <map>
-#include <unordered_set>
 
 using namespace mlir;
 using namespace mlir::attn::oracle;
@@ -245,18 +243,11 @@ std::string attn::oracle::print(const SmallKernel &kernel) {
 
 namespace {
 
-/// More states than this are too many.
-constexpr size_t kMostStates = 60000;
-
 /// Accesses by their number.
 constexpr size_t kMostAccesses = 192;
 using Accesses = std::bitset<kMostAccesses>;
 
-struct SmallBarrier {
-  int phase = 0, pending = 0, bytes = 0;
-  /// Accesses that signals of this phase carry, and those of the phases before.
-  Accesses gathering, published;
-};
+using SmallBarrier = CountingBarrier<kMostAccesses>;
 
 /// Of a warp: the elected one, which runs everything, and one that stands for
 /// all others.
@@ -287,32 +278,23 @@ struct SmallState {
   Accesses flying;
 
   std::string getText() const {
-    std::string text;
-    auto add = [&](auto value) {
-      text.append(reinterpret_cast<const char *>(&value), sizeof(value));
-    };
+    StateText text;
     for (unsigned place : places)
-      add(place);
+      text.add(place);
     for (const Accesses &known : knows)
-      add(known);
-    for (const SmallBarrier &barrier : barriers) {
-      add(barrier.phase);
-      add(barrier.pending);
-      add(barrier.bytes);
-      add(barrier.gathering);
-      add(barrier.published);
-    }
-    add(flying);
-    add(done);
-    return text;
+      text.add(known);
+    for (const SmallBarrier &barrier : barriers)
+      barrier.addTo(text);
+    text.add(flying);
+    text.add(done);
+    return text.take();
   }
 };
 
-class Explorer {
+class Explorer : public OracleSearch<SmallState> {
 public:
   explicit Explorer(const SmallKernel &kernel) : kernel(kernel) {}
   bool run();
-  std::optional<std::string> wrong;
 
 private:
   bool number();
@@ -325,15 +307,6 @@ private:
   void signal(SmallState &state, unsigned barrier, unsigned event, int arrivals,
               int bytes);
   void touch(SmallState &state, unsigned thread, const SmallOp &op);
-  void fixPhase(unsigned event, int phase);
-  void fail(const llvm::Twine &text) {
-    if (!wrong)
-      wrong = text.str();
-  }
-  void add(SmallState state) {
-    if (seen.insert(state.getText()).second)
-      worklist.push_back(std::move(state));
-  }
   const SmallStep &at(const SmallState &state, unsigned thread) const {
     return programs[thread / kThreads][state.places[thread]];
   }
@@ -345,38 +318,17 @@ private:
   std::vector<std::vector<SmallStep>> programs;
   /// The ops of all accesses.
   std::vector<const SmallOp *> accesses;
-  /// In which phase an op of a thread was seen to signal, or which one ended
-  /// its wait.
-  std::map<unsigned, int> phases;
-  std::unordered_set<std::string> seen;
-  std::vector<SmallState> worklist;
 };
 
 } // namespace
-
-void Explorer::fixPhase(unsigned event, int phase) {
-  auto [known, isNew] = phases.try_emplace(event, phase);
-  if (known->second != phase)
-    fail("event " + llvm::Twine(event) + " belongs to phase " +
-         llvm::Twine(known->second) + " or " + llvm::Twine(phase));
-}
 
 void Explorer::signal(SmallState &state, unsigned number, unsigned event,
                       int arrivals, int bytes) {
   SmallBarrier &barrier = state.barriers[number];
   fixPhase(event, barrier.phase);
-  barrier.bytes += bytes;
-  barrier.pending -= arrivals;
-  if (barrier.pending < 0)
-    return fail("too many arrivals");
-  if (barrier.pending == 0 && barrier.bytes < 0)
-    return fail("too many bytes");
-  if (barrier.pending != 0 || barrier.bytes != 0)
-    return;
-  ++barrier.phase;
-  barrier.pending = kernel.counts[number];
-  barrier.published |= barrier.gathering;
-  barrier.gathering.reset();
+  if (const char *fault =
+          barrier.signal(arrivals, bytes, kernel.counts[number]))
+    fail(fault);
 }
 
 /// An access has to come after all that touch the same word, but for two reads.
@@ -536,15 +488,10 @@ bool Explorer::run() {
   for (unsigned thread = 0; thread < start.places.size(); ++thread)
     skip(start, thread);
   add(std::move(start));
-  while (!worklist.empty() && !wrong) {
-    if (seen.size() > kMostStates)
-      return false;
-    SmallState state = std::move(worklist.back());
-    worklist.pop_back();
+  return OracleSearch::run([&](const SmallState &state) {
     if (!moveAll(state))
       fail("nobody can go on");
-  }
-  return true;
+  });
 }
 
 bool attn::oracle::explore(const SmallKernel &kernel,

@@ -1,28 +1,20 @@
 //===- LeaderOracle.cpp - Pairs of CTAs in every order --------------------===//
 
 #include "LeaderOracle.h"
+#include "OracleSearch.h"
 #include "mlir/Support/LLVM.h"
 #include "llvm/ADT/STLExtras.h"
-#include <bitset>
-#include <map>
-#include <unordered_set>
 
 using namespace mlir;
 using namespace mlir::attn::oracle;
-namespace {
 
-/// More states than this are too many.
-constexpr size_t kMostPairStates = 60000;
+namespace {
 
 /// Accesses by their number.
 constexpr size_t kMostAccesses = 64;
 using Accesses = std::bitset<kMostAccesses>;
 
-struct PairBarrier {
-  int phase = 0, pending = 0, bytes = 0;
-  /// Accesses that signals of this phase carry, and those of the phases before.
-  Accesses gathering, published;
-};
+using PairBarrier = CountingBarrier<kMostAccesses>;
 
 /// A signal that is on its way to a barrier.
 struct Flying {
@@ -44,34 +36,25 @@ struct PairState {
   std::vector<Flying> flying;
 
   std::string getText() const {
-    std::string text;
-    auto add = [&](auto value) {
-      text.append(reinterpret_cast<const char *>(&value), sizeof(value));
-    };
+    StateText text;
     for (auto [place, known, started] : llvm::zip(places, knows, products)) {
-      add(place);
-      add(known);
-      add(started);
+      text.add(place);
+      text.add(known);
+      text.add(started);
     }
-    for (const PairBarrier &barrier : barriers) {
-      add(barrier.phase);
-      add(barrier.pending);
-      add(barrier.bytes);
-      add(barrier.gathering);
-      add(barrier.published);
-    }
-    add(done);
+    for (const PairBarrier &barrier : barriers)
+      barrier.addTo(text);
+    text.add(done);
     for (const Flying &each : flying)
-      add(each.event);
-    return text;
+      text.add(each.event);
+    return text.take();
   }
 };
 
-class PairExplorer {
+class PairExplorer : public OracleSearch<PairState> {
 public:
   explicit PairExplorer(const PairKernel &kernel) : kernel(kernel) {}
   bool run();
-  std::optional<std::string> wrong;
 
 private:
   struct PairAccess {
@@ -98,20 +81,6 @@ private:
   PairBarrier &getBarrier(PairState &state, unsigned cta, unsigned barrier) {
     return state.barriers[cta * kernel.counts.size() + barrier];
   }
-  void fail(const llvm::Twine &text) {
-    if (!wrong)
-      wrong = text.str();
-  }
-  void fixPhase(unsigned event, int phase) {
-    auto [known, isNew] = phases.try_emplace(event, phase);
-    if (known->second != phase)
-      fail("event " + llvm::Twine(event) + " belongs to phase " +
-           llvm::Twine(known->second) + " or " + llvm::Twine(phase));
-  }
-  void add(PairState state) {
-    if (seen.insert(state.getText()).second)
-      worklist.push_back(std::move(state));
-  }
 
   unsigned touch(PairState &state, unsigned event, PairAccess access,
                  const Accesses &known);
@@ -125,9 +94,6 @@ private:
   /// All accesses, and their numbers by events.
   std::vector<PairAccess> accesses;
   std::map<unsigned, unsigned> numbers;
-  std::map<unsigned, int> phases;
-  std::unordered_set<std::string> seen;
-  std::vector<PairState> worklist;
 };
 
 } // namespace
@@ -152,18 +118,9 @@ void PairExplorer::signal(PairState &state, const Flying &sent) {
   PairBarrier &barrier = getBarrier(state, sent.cta, sent.barrier);
   fixPhase(sent.event, barrier.phase);
   barrier.gathering |= sent.carried;
-  barrier.bytes += sent.bytes;
-  barrier.pending -= sent.arrivals;
-  if (barrier.pending < 0)
-    return fail("too many arrivals");
-  if (barrier.pending == 0 && barrier.bytes < 0)
-    return fail("too many bytes");
-  if (barrier.pending != 0 || barrier.bytes != 0)
-    return;
-  ++barrier.phase;
-  barrier.pending = kernel.counts[sent.barrier];
-  barrier.published |= barrier.gathering;
-  barrier.gathering.reset();
+  if (const char *fault = barrier.signal(sent.arrivals, sent.bytes,
+                                         kernel.counts[sent.barrier]))
+    fail(fault);
 }
 
 /// Signals of the thread itself come to the CTAs in any order. What a thread
@@ -303,11 +260,7 @@ bool PairExplorer::run() {
     for (unsigned count : kernel.counts)
       begin.barriers.push_back({0, int(count), 0, {}, {}});
   add(std::move(begin));
-  while (!worklist.empty() && !wrong) {
-    if (seen.size() > kMostPairStates)
-      return false;
-    PairState state = std::move(worklist.back());
-    worklist.pop_back();
+  return OracleSearch::run([&](const PairState &state) {
     bool moves = false, isDone = true;
     for (unsigned thread = 0; thread < threads; ++thread) {
       isDone &= state.places[thread] == getOps(thread).size();
@@ -317,8 +270,7 @@ bool PairExplorer::run() {
       fail("exit while a signal is on its way");
     if (!land(state) && !moves && !isDone)
       fail("nobody can go on");
-  }
-  return true;
+  });
 }
 
 bool attn::oracle::explore(const PairKernel &kernel,

@@ -244,3 +244,41 @@ func.func @widest(%q: memref<1x8x256x648xf16>, %k: memref<1x8x256x648xf16>, %v: 
                  outs(%o : memref<1x8x256x64xf16>) {plan = #attn.ws_tmem<tiles = 1, epilogue = direct>}
   return
 }
+
+// -----
+
+// Rows of keys are gathered by one number for each, in both tensors of a pool.
+
+func.func @pool_order(%q: memref<2x8x64x64xf16>, %k: memref<30x2x16x64xf16>, %t: memref<2x9xi32>, %n: memref<2xi32>,
+    %ak: memref<50x2x4x64xf16>, %av: memref<50x2x4x64xf16, strided<[512, 64, 128, 1]>>, %at: memref<2x40xi32>, %an: memref<2xi32>) {
+  // expected-error@+1 {{schedule 'ws_tmem' does not support pages of 4 keys of 'added_v' in another order than those of 'added_k'}}
+  attn.attention ins(%q, %k, %k : memref<2x8x64x64xf16>, memref<30x2x16x64xf16>, memref<30x2x16x64xf16>)
+    outs(%q : memref<2x8x64x64xf16>) pages(%t : memref<2x9xi32>) kv_lengths(%n : memref<2xi32>)
+    added(%ak, %av, %at, %an : memref<50x2x4x64xf16>, memref<50x2x4x64xf16, strided<[512, 64, 128, 1]>>, memref<2x40xi32>, memref<2xi32>)
+    {page_size = 16, added_page_size = 4}
+  return
+}
+
+// -----
+
+func.func @pool_pitch(%q: memref<2x8x64x64xf16>, %k: memref<30x2x16x64xf16>, %t: memref<2x9xi32>, %n: memref<2xi32>,
+    %ak: memref<50x2x4x64xf16, strided<[544, 256, 64, 1]>>, %av: memref<50x2x4x64xf16>, %at: memref<2x40xi32>, %an: memref<2xi32>) {
+  // expected-error@+1 {{schedule 'ws_tmem' does not support pages of 4 keys of 'added_k' whose strides are multiples of 32 elements, expected one of at least 64}}
+  attn.attention ins(%q, %k, %k : memref<2x8x64x64xf16>, memref<30x2x16x64xf16>, memref<30x2x16x64xf16>)
+    outs(%q : memref<2x8x64x64xf16>) pages(%t : memref<2x9xi32>) kv_lengths(%n : memref<2xi32>)
+    added(%ak, %av, %at, %an : memref<50x2x4x64xf16, strided<[544, 256, 64, 1]>>, memref<50x2x4x64xf16>, memref<2x40xi32>, memref<2xi32>)
+    {page_size = 16, added_page_size = 4}
+  return
+}
+
+// -----
+
+func.func @pool_rows(%q: memref<2x8x64x64xf16>, %k: memref<30x2x16x64xf16>, %t: memref<2x9xi32>, %n: memref<2xi32>,
+    %ak: memref<67108864x2x4x64xf16>, %av: memref<67108864x2x4x64xf16>, %at: memref<2x40xi32>, %an: memref<2xi32>) {
+  // expected-error@+1 {{schedule 'ws_tmem' does not support pages of 4 keys of 'added_k' with 536870912 rows or more}}
+  attn.attention ins(%q, %k, %k : memref<2x8x64x64xf16>, memref<30x2x16x64xf16>, memref<30x2x16x64xf16>)
+    outs(%q : memref<2x8x64x64xf16>) pages(%t : memref<2x9xi32>) kv_lengths(%n : memref<2xi32>)
+    added(%ak, %av, %at, %an : memref<67108864x2x4x64xf16>, memref<67108864x2x4x64xf16>, memref<2x40xi32>, memref<2xi32>)
+    {page_size = 16, added_page_size = 4}
+  return
+}
