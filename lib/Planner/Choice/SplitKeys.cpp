@@ -11,10 +11,6 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Keys of the shortest run where queries are many, half of the fewest keys
-/// that are cut.
-static constexpr Factor kShortestRun{"splits.shortest_run"};
-
 int64_t attn::getShortestRun(int64_t queries) {
   static constexpr Factor kKeysOfQuery{"splits.keys_of_query"};
   // There may be no queries.

@@ -260,6 +260,11 @@ def test_powers_of_two():
     assert host_tensors.to_tensor(array).dtype == dtype
 
 
+#: torch 2.8 traces neither.
+TRACED = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 11)
+
+
+@pytest.mark.skipif(not TRACED, reason="this torch does not trace the call")
 def test_appended_by_compiled_code():
     pools = make(6, 16, 2, 64), make(6, 16, 2, 64)
     copies = [each.clone() for each in pools]
@@ -355,6 +360,8 @@ NUMBERS = {
 @pytest.mark.parametrize("name", NUMBERS)
 def test_numbers_of_compiled_code(name, dynamic):
     """torch.compile makes symbols of them, of all or of those that have changed."""
+    if name == "flex_attention" and not TRACED:
+        pytest.skip("this torch does not trace the call")
     attend, q, numbers = NUMBERS[name]
     torch._dynamo.reset()
     compiled = torch.compile(attend, fullgraph=True, dynamic=dynamic, backend="eager")
