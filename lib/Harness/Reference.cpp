@@ -28,8 +28,6 @@ using llvm::Expected;
 using llvm::StringRef;
 using llvm::Twine;
 
-static constexpr double infinity = std::numeric_limits<double>::infinity();
-
 namespace {
 
 /// The rows of one sequence inside the tensors.

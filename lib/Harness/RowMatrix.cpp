@@ -2,11 +2,8 @@
 
 #include "RowMatrix.h"
 #include <cmath>
-#include <limits>
 
 using namespace mlir::attn;
-
-static constexpr double infinity = std::numeric_limits<double>::infinity();
 
 std::vector<double>
 sim::makeMatrix(int64_t rows, int64_t columns, bool transpose,

@@ -6,9 +6,12 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace mlir::attn::sim {
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// Returns a row-major matrix of numbers, or with `transpose` a column-major
 /// one.

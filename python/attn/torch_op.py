@@ -19,7 +19,9 @@ from .errors import ArgumentError, DriverError, LibraryError
 from .launch import device_tensors, host_arrays
 from .options.problem_table import CALL_NAMES, CALL_SCHEMA
 from .record import TensorView
-from .tensors import batch_lists, block_lists, host_tensors, label_checks, tensor_views
+from .tensors import (
+    batch_lists, block_lists, derivatives, host_tensors, label_checks, tensor_views,
+)  # fmt: skip
 from .tensors.argument_checks import check_beside, check_device, check_torch
 from .tracing import captured_reads, mod_regions
 
@@ -123,6 +125,7 @@ def attention(
         for name, each in some.items():
             if each is not None:
                 check_beside(name, each, q)
+    derivatives.refuse((q, k, v, named["sinks"], *(captures or ())))
     # Compiled code does not come to the check in the operator.
     if torch.compiler.is_compiling() and torch.is_grad_enabled():
         if _has_gradient(q, k, v, named["sinks"], captures):
@@ -197,6 +200,7 @@ def _find_observers() -> list[Callable[[], Any]]:
             torch._C._functorch.peek_interpreter_stack,
             torch._C._get_tracing_state,
             torch.autograd._profiler_enabled,
+            derivatives.is_dual_level,
         ]
     except AttributeError:
         return [lambda: True]

@@ -20,7 +20,7 @@ from .serving.decode_problem import PAIRED, count_output_columns
 from .serving.query_rows import find_outputs
 from .serving.settings import Settings
 from .serving.settings_table import OPTIONAL_TENSORS, SCHEMAS, TENSORS
-from .tensors import host_tensors, tensor_views
+from .tensors import derivatives, host_tensors, tensor_views
 from .tensors.argument_checks import check_beside, check_device, check_lse, check_out
 
 try:
@@ -356,6 +356,7 @@ def decode(
         check_beside("lse", lse, tensors["q"])
     if not isinstance(lse, (bool, torch.Tensor)):
         lse = readers.to_bool("lse", lse)
+    derivatives.refuse((*tensors.values(), *captures))
     # Not its _asdict, which torch 2.8 does not compile.
     fields = dict(zip(_FIELDS, settings, strict=True))
     given = fields | tensors | {"captures": captures or None}
@@ -370,6 +371,7 @@ def merge(partial_o: Tensor, partial_lse: Tensor, out: Any, lse: Any, dtype: Any
     for name, each in (("out", out), ("lse", lse)):
         if each is not None:
             check_beside(name, each, partial_o, "partial_o")
+    derivatives.refuse((partial_o, partial_lse))
     if out is None and lse is None:
         kind = dtype if isinstance(dtype, torch.dtype) else _TYPES[merging.read_type(dtype)]
         return torch.ops.attn.merge_states(partial_o, partial_lse, kind)

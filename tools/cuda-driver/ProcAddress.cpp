@@ -20,14 +20,19 @@ namespace {
 constexpr size_t kMostMissing = 1024;
 std::array<std::string, kMostMissing> missingNames;
 
+int failByName(const std::string &name) {
+  return call("missing function", [&](Platform &p) -> Error {
+    p.noteOnce(name + " is not part of the stand-in driver");
+    return fail(Status::NotSupported,
+                "expected a function of the stand-in driver, got '" + name +
+                    "'");
+  });
+}
+
+// Nothing but the call: it is compiled once for each number.
 template <size_t Index>
 int failMissing() {
-  return call("missing function", [](Platform &p) -> Error {
-    p.noteOnce(missingNames[Index] + " is not part of the stand-in driver");
-    return fail(Status::NotSupported,
-                "expected a function of the stand-in driver, got '" +
-                    missingNames[Index] + "'");
-  });
+  return failByName(missingNames[Index]);
 }
 
 template <size_t... Index>

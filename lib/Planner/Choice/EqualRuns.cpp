@@ -24,9 +24,6 @@ void attn::noteStandard(PlanCandidates &plans, ArrayRef<const Schedule *> able,
                                                 standard.getName())});
 }
 
-/// Keys of the shortest run that is worth a CTA.
-static constexpr Factor kShortestRun{"splits.shortest_run"};
-
 /// Returns the numbers of equal runs that put a CTA on each SM, if there are
 /// keys enough for them.
 static SmallVector<int64_t> listEqualRuns(const ProblemFacts &facts,

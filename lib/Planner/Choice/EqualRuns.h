@@ -5,11 +5,16 @@
 
 #include "attn/Planner/Choice/KeyRuns.h"
 #include "attn/Planner/Choice/UnevenTime.h"
+#include "attn/Planner/Facts/Factor.h"
 
 namespace mlir::attn {
 
 /// The parameter of plans that says how many runs are dealt.
 inline constexpr llvm::StringLiteral kDealtRuns = "dealt_runs";
+
+/// Keys of the shortest run that is worth a CTA where queries are many, half of
+/// the fewest keys that are cut.
+inline constexpr Factor kShortestRun{"splits.shortest_run"};
 
 /// True if `dealt_runs` of a schedule's plans are runs of all sequences end to
 /// end (attn.plan_pieces), false if each sequence has runs of its own.

@@ -11,10 +11,6 @@
 using namespace mlir;
 using namespace mlir::attn;
 
-/// Keys of the shortest run where queries are many, half of the fewest keys
-/// that are cut.
-static constexpr Factor kShortestRun{"splits.shortest_run"};
-
 int64_t attn::getShortestRun(int64_t queries) {
   static constexpr Factor kKeysOfQuery{"splits.keys_of_query"};
   // There may be no queries.
@@ -64,7 +60,7 @@ bool attn::maySplitKeys(const ProblemFacts &facts) {
 
 /// Bounds the time of several runs, as a share of the time of one run. Only
 /// below it do they outweigh a second kernel, given the error of estimates.
-static constexpr Factor kWorthwhile{"splits.worthwhile"};
+static constexpr Factor kSplitWorthwhile{"splits.worthwhile"};
 /// What runs may take more than the fastest ones where lengths are even, so
 /// that they are faster where these differ.
 static constexpr Factor kEvenLoss{"splits.even_loss"};
@@ -212,7 +208,7 @@ static size_t pickExpected(ArrayRef<SplitCandidate> all) {
     best = std::min(best, each.unevenMicroseconds);
   const auto *found = llvm::find_if(all, [&](const SplitCandidate &each) {
     return each.unevenMicroseconds <=
-           best * (each.splits == 1 ? 1 / kWorthwhile : kSameUneven);
+           best * (each.splits == 1 ? 1 / kSplitWorthwhile : kSameUneven);
   });
   return found - all.begin();
 }
@@ -230,7 +226,7 @@ static size_t pickSplits(ArrayRef<SplitCandidate> all, const UnevenBatch &batch,
   SmallVector<size_t> near;
   for (auto [index, each] : llvm::enumerate(all))
     if (each.evenMicroseconds <=
-        fastest * (each.splits == 1 ? 1 / kWorthwhile : kEvenLoss))
+        fastest * (each.splits == 1 ? 1 / kSplitWorthwhile : kEvenLoss))
       near.push_back(index);
   if (!hasSeveral) {
     if (all[near.front()].splits == 1)
@@ -265,7 +261,7 @@ static void offer(SplitCandidate picked, PlanCandidates plans,
   const SplitCandidate &best = choice.getBest();
   // Equal runs are the fastest ones of even lengths, too, within the error of
   // estimates, and gain far more where lengths differ.
-  double loss = picked.areEqual ? 1 / kWorthwhile : double(kEvenLoss);
+  double loss = picked.areEqual ? 1 / kSplitWorthwhile : double(kEvenLoss);
   bool isBetter = picked.unevenMicroseconds < best.unevenMicroseconds &&
                   (expectsUneven(batch) ||
                    picked.evenMicroseconds <= loss * best.evenMicroseconds);

@@ -252,7 +252,10 @@ def attend(
             options["block_size"] = tuple(block_mask.BLOCK_SIZE)
     if query.shape[0] != key.shape[0]:
         key, value = (each.expand(query.shape[0], -1, -1, -1) for each in (key, value))
-    pad = bool(query.shape[-1] % 8 or value.shape[-1] % 8)
+    pad = False
+    # A branch, since torch.compile's own bools are no bools.
+    if query.shape[-1] % 8 or value.shape[-1] % 8:
+        pad = True
     with notices.hide_copies() if pad else contextlib.nullcontext():
         result = call_signatures.attention(
             query, key, value, score_mod=score_mod, scale=scale, lse=wants_lse, pad=pad, **options

@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
+
+import torch
 
 from ..errors import ArgumentError, CopyRemark
 from ..launch import events
@@ -20,9 +23,14 @@ def make_refusal(call: str, reason: str) -> ArgumentError:
     return ArgumentError(f"{call}: no kernel of attn takes the call, since {reason}")
 
 
+def hide_copies() -> AbstractContextManager[None]:
+    """Leaves out the remarks on copies: a host cannot change its operands. torch compiles no
+    change of what is shown, so that they are said there."""
+    return contextlib.nullcontext() if torch.compiler.is_compiling() else _hide_copies()
+
+
 @contextlib.contextmanager
-def hide_copies() -> Iterator[None]:
-    """Leaves out the remarks on copies: a host cannot change its operands."""
+def _hide_copies() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CopyRemark)
         yield

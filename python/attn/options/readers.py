@@ -61,7 +61,8 @@ def show(value: Any) -> str:
 def to_bool(what: str, value: Any) -> bool:
     """A bool of Python or numpy, or the integers 0 and 1."""
     plain = to_python(value)
-    if isinstance(plain, int) and plain in (0, 1):
+    # Not `in`, which torch does not trace of symbols.
+    if isinstance(plain, int) and (plain == 0 or plain == 1):
         return bool(plain)
     raise ArgumentTypeError(f"{what}: expected True or False, got {show(value)}")
 

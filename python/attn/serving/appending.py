@@ -51,7 +51,10 @@ def append_kv(
     tensors |= {"page_table": page_table, "kv_lengths": kv_lengths}
     if cu_seqlens is not None:
         tensors["cu_seqlens"] = cu_seqlens
-    _check({name: tensor_views.view(name, each) for name, each in tensors.items()}, order)
+    # Tensors in host memory come here where torch compiles the call.
+    is_traced = device_tensors.is_torch(k) and k.device.type == "cpu"
+    view = device_tensors.describe if is_traced else tensor_views.view
+    _check({name: view(name, each) for name, each in tensors.items()}, order)
     for name in ("k_cache", "v_cache"):
         _check_target(name, tensors[name])
     if cu_seqlens is not None and batch_lists.looks_at(cu_seqlens):

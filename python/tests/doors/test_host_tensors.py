@@ -260,6 +260,23 @@ def test_powers_of_two():
     assert host_tensors.to_tensor(array).dtype == dtype
 
 
+#: torch 2.8 traces neither.
+TRACED = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 11)
+
+
+@pytest.mark.skipif(not TRACED, reason="this torch does not trace the call")
+def test_appended_by_compiled_code():
+    pools = make(6, 16, 2, 64), make(6, 16, 2, 64)
+    copies = [each.clone() for each in pools]
+    table, lengths = torch.arange(6, dtype=torch.int32).reshape(2, 3), torch.tensor([40, 0], dtype=torch.int32)
+    rows = make(2, 2, 64), make(2, 2, 64)
+    torch._dynamo.reset()
+    torch.compile(attn.append_kv, fullgraph=True, backend="eager")(*rows, *pools, table, lengths)
+    attn.append_kv(*rows, *copies, table, lengths)
+    for pool, copy, row in zip(pools, copies, rows, strict=True):
+        assert torch.equal(pool, copy) and torch.equal(pool[2, 7], row[0])
+
+
 def read_pages(call, pools):
     """The call on two sequences of q, whose numbers are `numbers`."""
     table = torch.arange(6, dtype=torch.int32).reshape(2, 3)
@@ -272,6 +289,43 @@ def read_pages(call, pools):
 
 POOLS = make(6, 16, 2, 64), make(6, 16, 2, 64)
 ENDS = torch.tensor([0, 3, 8], dtype=torch.int32)
+LENGTHS = torch.tensor([40, 21], dtype=torch.int32)
+
+
+def take_gradient(call, x):
+    return torch.func.grad(lambda x: call(x).float().sum())(x)
+
+
+def take_tangent(call, x):
+    with torch.autograd.forward_ad.dual_level():
+        return call(torch.autograd.forward_ad.make_dual(x, x))
+
+
+@pytest.mark.parametrize(
+    "name, derive",
+    [
+        *((name, take_gradient) for name in ("attention", "decode", "mla_decode", "prefill", "merge_states")),
+        ("attention", lambda call, x: torch.func.jvp(call, (x,), (x,))),
+        ("attention", take_tangent),
+        ("decode", take_tangent),
+        ("attention", lambda call, x: torch.vmap(lambda x: take_gradient(call, x))(x[None])),
+        ("attention", lambda call, x: take_gradient(lambda x: torch.vmap(call)(x[None]), x)),
+    ],
+)
+def test_derivatives(name, derive):
+    """torch would take them to be zero; what is not followed is computed."""
+    if name == "merge_states":
+        x, logs = torch.randn(2, 3, 4, 32), torch.randn(2, 3, 4)
+        call = lambda x: attn.merge_states(x, logs)[0]  # noqa: E731
+    else:
+        attend, x, (numbers, *_) = NUMBERS[name]
+        call = lambda x: attend(x, LENGTHS, numbers)[0]  # noqa: E731
+    with pytest.raises(attn.ArgumentError, match="no derivatives"):
+        derive(call, x)
+    # A part of the derivative that the call has no part in.
+    assert torch.equal(take_gradient(lambda x: x + call(x.detach()).float().sum(), x), torch.ones_like(x))
+
+
 #: Calls, q of each, and numbers that differ from call to call.
 NUMBERS = {
     "attention": (
@@ -289,6 +343,11 @@ NUMBERS = {
         make(2, 16, 96),
         [{"scale": 0.1 * n, "value_dim": 32 * n} for n in (1, 2)],
     ),
+    "flex_attention": (
+        lambda q, lengths, numbers: attn.flex_attention(q, q, q, return_lse=True, **numbers),
+        make(2, 2, 20, 36),
+        [{"scale": 0.1 * n} for n in (1, 2)],
+    ),
     "prefill": (
         read_pages(lambda *given, **numbers: attn.prefill(*given, ENDS, **numbers), POOLS),
         make(8, 4, 64),
@@ -301,10 +360,12 @@ NUMBERS = {
 @pytest.mark.parametrize("name", NUMBERS)
 def test_numbers_of_compiled_code(name, dynamic):
     """torch.compile makes symbols of them, of all or of those that have changed."""
+    if name == "flex_attention" and not TRACED:
+        pytest.skip("this torch does not trace the call")
     attend, q, numbers = NUMBERS[name]
     torch._dynamo.reset()
     compiled = torch.compile(attend, fullgraph=True, dynamic=dynamic, backend="eager")
     for each in numbers:
-        given = q, torch.tensor([40, 21], dtype=torch.int32), each
+        given = q, LENGTHS, each
         for got, want in zip(compiled(*given), attend(*given), strict=True):
             assert torch.equal(got.view(torch.uint8), want.view(torch.uint8))
