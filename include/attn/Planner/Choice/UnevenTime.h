@@ -22,7 +22,7 @@ struct UnevenBatch {
   /// Keys that the table holds, and those of them that a window shows.
   int64_t keys = 0, seen = 0;
   /// Keys that sequences are expected to have, in turns; empty if nobody knows.
-  llvm::ArrayRef<int64_t> expected;
+  llvm::ArrayRef<int64_t> expected = {};
 };
 
 /// Runs that all sequences have together, dealt by their lengths
