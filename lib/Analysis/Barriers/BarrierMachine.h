@@ -291,7 +291,6 @@ private:
   Affine divide(const Affine &sum, int64_t by);
   std::optional<Affine> computeCounts(Operation *op, ArrayRef<Affine> args);
   std::optional<Affine> computeSum(Operation *op, ArrayRef<Affine> args);
-  void learnProduct(const Affine &product, ArrayRef<Affine> args);
   std::optional<Affine> readGlobal(const Step &step, ArrayRef<Affine> args);
   std::optional<Affine> computeOpen(const Step &step, ArrayRef<Affine> args);
   void setOpenResult(Warp &warp, const Step &step);

@@ -424,21 +424,21 @@ static SmallVector<Affine, 3> listBounds(Operation *op, const Affine &outcome,
   return bounds;
 }
 
-/// Learns of a product of two numbers that it is not negative, as they are; and
-/// where one of them is a quotient by the other, that what was divided is no
-/// less and less than one multiple more.
-void Machine::learnProduct(const Affine &product, ArrayRef<Affine> args) {
-  const Facts &always = unknowns->ofEachLaunch;
-  learn(product, always.imply(args[0]) && always.imply(args[1]));
+/// Returns what is not negative where one factor of a product is a quotient by
+/// the other: what was divided is no less, and less than one multiple more.
+static SmallVector<Affine, 4> getRests(const Unknowns &unknowns,
+                                       const Affine &product,
+                                       ArrayRef<Affine> args) {
+  SmallVector<Affine, 4> rests;
   for (auto [factor, by] : {std::pair(args[0], args[1]), {args[1], args[0]}}) {
-    const auto *quotient = unknowns->findQuotient(factor);
+    const auto *quotient = unknowns.findQuotient(factor);
     if (!quotient || quotient->by != by)
       continue;
     Affine rest = quotient->of.plus(product, -1);
-    learn(rest);
-    learn(by.plus(rest, -1).plus(Affine(-1)));
-    impossible |= facts.areImpossible();
+    rests.push_back(rest);
+    rests.push_back(by.plus(rest, -1).plus(Affine(-1)));
   }
+  return rests;
 }
 
 std::optional<Affine> Machine::computeOpen(const Step &step,
@@ -512,8 +512,15 @@ std::optional<Affine> Machine::computeOpen(const Step &step,
     uint32_t number = unknowns->get(getName(step.op), args);
     unknowns->define(number, step.compute, args);
     Affine outcome = Affine::unknown(number);
-    if (isa<arith::MulIOp>(step.op) && isWide(step.op) && isCount)
-      learnProduct(outcome, args);
+    if (isa<arith::MulIOp>(step.op) && isWide(step.op) && isCount) {
+      // A product of numbers that are not negative is not, either.
+      const Facts &always = unknowns->ofEachLaunch;
+      learn(outcome, always.imply(args[0]) && always.imply(args[1]));
+      for (const Affine &rest : getRests(*unknowns, outcome, args)) {
+        learn(rest);
+        impossible |= facts.areImpossible();
+      }
+    }
     return outcome;
   }
   return std::nullopt;
