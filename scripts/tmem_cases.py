@@ -162,6 +162,10 @@ class WholeCase(TmemCase):
     def parameters(self):
         return super().parameters + TILES[self.tiles]
 
+    def command(self, tool, chip):
+        # CTAs can be said of a launch of one kernel alone.
+        return [*super().command(tool, chip), "--no-split-keys"]
+
     def stages(self, compiler, simulator, folder):
         """The commands that compile and simulate the case, with files in a folder."""
         kernel, launch = f"{folder}/kernel.ptx", f"{folder}/kernel.json"

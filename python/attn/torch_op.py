@@ -19,14 +19,14 @@ from .errors import ArgumentError, DriverError, LibraryError
 from .launch import device_tensors, host_arrays
 from .options.problem_table import CALL_NAMES, CALL_SCHEMA
 from .record import TensorView
-from .tensors import (
-    batch_lists, block_lists, derivatives, host_tensors, label_checks, tensor_views,
-)  # fmt: skip
+from .tensors import batch_lists, block_lists, host_tensors, label_checks, tensor_views
 from .tensors.argument_checks import check_beside, check_device, check_torch
 from .tracing import captured_reads, mod_regions
 
 try:
     import torch
+
+    from .tensors import derivatives
 except ImportError as error:
     raise LibraryError(f"the torch operator needs torch: {error}") from error
 

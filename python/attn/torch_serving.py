@@ -20,11 +20,13 @@ from .serving.decode_problem import PAIRED, count_output_columns
 from .serving.query_rows import find_outputs
 from .serving.settings import Settings
 from .serving.settings_table import OPTIONAL_TENSORS, SCHEMAS, TENSORS
-from .tensors import derivatives, host_tensors, tensor_views
+from .tensors import host_tensors, tensor_views
 from .tensors.argument_checks import check_beside, check_device, check_lse, check_out
 
 try:
     import torch
+
+    from .tensors import derivatives
 except ImportError as error:
     raise LibraryError(f"the torch operators need torch: {error}") from error
 
