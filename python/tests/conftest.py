@@ -39,7 +39,7 @@ def pytest_addoption(parser):
 
 class Draws:
     """What tests draw at random, each from a seed of its own: a run of one test draws as a run of
-    all does."""
+    all does, but for what its file draws as it is imported."""
 
     def __init__(self, seed):
         self.seed = seed

@@ -121,7 +121,8 @@ void Machine::replace(uint32_t number, int64_t times, const Affine &by) {
     // A bound of the number itself is one of so many of it as well.
     if (term != fact.terms.end() && term->second % times != 0) {
       written.add(fact);
-      fact = fact.times(times / std::gcd(times, term->second));
+      // An inequality keeps its direction where trips count down, too.
+      fact = fact.times(std::abs(times) / std::gcd(times, term->second));
     }
     write(fact);
     written.add(fact);

@@ -425,14 +425,17 @@ static SmallVector<Affine, 3> listBounds(Operation *op, const Affine &outcome,
 }
 
 /// Returns what is not negative where one factor of a product is a quotient by
-/// the other: what was divided is no less, and less than one multiple more.
+/// the other: what was divided is no less, and less than one multiple more. A
+/// quotient has its name on other ways, too, where what is divided may be
+/// negative.
 static SmallVector<Affine, 4> getRests(const Unknowns &unknowns,
+                                       const Facts &facts,
                                        const Affine &product,
                                        ArrayRef<Affine> args) {
   SmallVector<Affine, 4> rests;
   for (auto [factor, by] : {std::pair(args[0], args[1]), {args[1], args[0]}}) {
     const auto *quotient = unknowns.findQuotient(factor);
-    if (!quotient || quotient->by != by)
+    if (!quotient || quotient->by != by || !facts.imply(quotient->of))
       continue;
     Affine rest = quotient->of.plus(product, -1);
     rests.push_back(rest);
@@ -516,7 +519,7 @@ std::optional<Affine> Machine::computeOpen(const Step &step,
       // A product of numbers that are not negative is not, either.
       const Facts &always = unknowns->ofEachLaunch;
       learn(outcome, always.imply(args[0]) && always.imply(args[1]));
-      for (const Affine &rest : getRests(*unknowns, outcome, args)) {
+      for (const Affine &rest : getRests(*unknowns, facts, outcome, args)) {
         learn(rest);
         impossible |= facts.areImpossible();
       }

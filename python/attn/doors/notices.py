@@ -24,8 +24,8 @@ def make_refusal(call: str, reason: str) -> ArgumentError:
 
 
 def hide_copies() -> AbstractContextManager[None]:
-    """Leaves out the remarks on copies: a host cannot change its operands. torch compiles no
-    change of what is shown, so that they are said there."""
+    """Leaves out the remarks on copies: a host cannot change its operands. Code that torch compiles
+    shows them, since it cannot change which warnings are shown."""
     return contextlib.nullcontext() if torch.compiler.is_compiling() else _hide_copies()
 
 

@@ -51,7 +51,7 @@ def append_kv(
     tensors |= {"page_table": page_table, "kv_lengths": kv_lengths}
     if cu_seqlens is not None:
         tensors["cu_seqlens"] = cu_seqlens
-    # Tensors in host memory come here where torch compiles the call.
+    # Where torch compiles the call, tensors in host memory are written by torch, too.
     is_traced = device_tensors.is_torch(k) and k.device.type == "cpu"
     view = device_tensors.describe if is_traced else tensor_views.view
     _check({name: view(name, each) for name, each in tensors.items()}, order)
@@ -59,6 +59,8 @@ def append_kv(
         _check_target(name, tensors[name])
     if cu_seqlens is not None and batch_lists.looks_at(cu_seqlens):
         batch_lists.check_counts("cu_seqlens", cu_seqlens, k.shape[0])
+    if kv_lengths.shape[0] == 0:
+        return
     if order == "hnd":
         k_cache, v_cache = k_cache.swapaxes(1, 2), v_cache.swapaxes(1, 2)
     places = (page_table, kv_lengths, cu_seqlens)
@@ -111,9 +113,9 @@ def _check(views: dict[str, TensorView], layout: str) -> None:
             name, "shape", [expected, pool.shape[1], pool.shape[3]], list(rows.shape)
         )
         tensor_views.expect(f"{name}_cache", "elements as its rows,", rows.dtype, pool.dtype)
-        if pool.shape[0] == 0:
+        if pool.shape[0] == 0 and lengths.shape[0]:
             raise ArgumentError(f'tensor "{name}_cache": expected at least one page, got none')
-        if 0 in pool.shape:
+        if 0 in pool.shape[1:]:
             raise ArgumentError(
                 f'tensor "{name}_cache": expected pages with heads, keys and columns, got shape '
                 f"{list(views[f'{name}_cache'].shape)}"

@@ -308,6 +308,8 @@ def take_tangent(call, x):
         ("attention", lambda call, x: torch.func.jvp(call, (x,), (x,))),
         ("attention", take_tangent),
         ("decode", take_tangent),
+        ("decode", torch.no_grad()(take_tangent)),
+        ("attention", torch.inference_mode()(lambda call, x: torch.func.jvp(call, (x,), (x,)))),
         ("attention", lambda call, x: torch.vmap(lambda x: take_gradient(call, x))(x[None])),
         ("attention", lambda call, x: take_gradient(lambda x: torch.vmap(call)(x[None]), x)),
     ],

@@ -144,7 +144,9 @@ def Attn_MapElementsOp : Attn_Op<"map_elements", [
     The region takes (element, query index, key index) of each element, with the
     indices `row + i` and `column + j`, and yields the new element. It may use
     scalars from outside and read memory; it is inlined for each element a
-    thread holds. With `quads` columns stand for keys as in `attn.apply_mask`.
+    thread holds. An `i1` that depends on the key alone and reads memory may be
+    asked once by a warp, for keys of the block in any order. With `quads`
+    columns stand for keys as in `attn.apply_mask`.
 
     With `hides` the region is a mask's: it changes nothing where the mask hides nothing,
     and `attn-expand-pipeline` leaves it out of the phase of a loop that needs no test.
