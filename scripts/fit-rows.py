@@ -100,7 +100,7 @@ def ask(asker, pool: concurrent.futures.Executor, row: FittingRow, number: int) 
         spills = job.result()
         if spills is False:
             continue
-        if feature is None:
+        if feature is None or spills is None:
             raise SystemExit(f"{kernel}: expected no spills, got {'no plan' if spills is None else 'some'}")
         excluded[feature] = 0
     return {"schedule": row.schedule, "verdict": "fits", "plan": row.plan,

@@ -1,6 +1,7 @@
 //===- CombineChoice.cpp - What merges runs of keys -----------------------===//
 
 #include "attn/Planner/Choice/CombineChoice.h"
+#include "SecondKernel.h"
 #include "attn/Planner/Facts/Factor.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
 #include <cmath>
@@ -12,9 +13,6 @@ static constexpr llvm::StringLiteral kCombine = "combine";
 
 static constexpr Factor kSecondKernel{"combine.second_kernel"};
 static constexpr Factor kMergedRun{"combine.merged_run"};
-
-/// Bounds the time of two kernels, as a share of the time of one.
-static constexpr Factor kWorthwhile{"splits.worthwhile"};
 
 static constexpr Factor kArrival{"combine.arrival"};
 static constexpr Factor kTurn{"combine.turn"};
@@ -103,5 +101,5 @@ bool attn::areFasterMerged(const PlanCandidates &merged,
     return each.estimate.margin * each.estimate.microseconds;
   };
   return estimate(first) + kSecondKernel + kMergedRun <
-         kWorthwhile * estimate(one);
+         kSplitWorthwhile * estimate(one);
 }

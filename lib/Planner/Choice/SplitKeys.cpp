@@ -3,6 +3,7 @@
 #include "attn/Planner/Choice/SplitKeys.h"
 #include "../Facts/BlockCount.h"
 #include "EqualRuns.h"
+#include "SecondKernel.h"
 #include "attn/Planner/Choice/UnevenTime.h"
 #include "attn/Planner/Facts/Factor.h"
 #include "attn/Schedule/Core/CombineSchedule.h"
@@ -58,9 +59,6 @@ bool attn::maySplitKeys(const ProblemFacts &facts) {
 // What they take
 //===----------------------------------------------------------------------===//
 
-/// Bounds the time of several runs, as a share of the time of one run. Only
-/// below it do they outweigh a second kernel, given the error of estimates.
-static constexpr Factor kSplitWorthwhile{"splits.worthwhile"};
 /// What runs may take more than the fastest ones where lengths are even, so
 /// that they are faster where these differ.
 static constexpr Factor kEvenLoss{"splits.even_loss"};

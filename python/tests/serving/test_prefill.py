@@ -115,6 +115,15 @@ def test_append_and_prefill():
     check(got, attend_packed(q, counts, *whole, table, lengths))
 
 
+def test_append_no_sequence():
+    """Rows of no sequence have no place: nothing is written, and no page has to be there."""
+    rows, pool = np.ones((2, 1, 64), np.float16), np.zeros((3, 16, 1, 64), np.float16)
+    table, lengths, counts = (np.zeros(shape, np.int32) for shape in ((0, 4), 0, 1))
+    for given in (rows, pool), (rows[:0], pool[:0]):
+        attn.append_kv(given[0], given[0], given[1], given[1], table, lengths, counts)
+    assert not pool.any()
+
+
 def test_append_one_each():
     """A key of each sequence, whose length counts it; those without a place are dropped."""
     k_cache = np.zeros((PAGES, KV_HEADS, PAGE, DIM), np.float16)
