@@ -94,6 +94,19 @@ def _widen_numpy(array: NDArray[np.generic], parts: Parts) -> NDArray[np.generic
     return wide
 
 
+def _get_address(tensor: Any) -> int:
+    """Returns a torch tensor's address; 0 without one: while torch compiles, of a meta tensor, and
+    inside of torch.func's transforms."""
+    import torch
+
+    if tensor.device.type == "meta" or torch.compiler.is_compiling():
+        return 0
+    try:
+        return tensor.data_ptr()
+    except RuntimeError:
+        return 0
+
+
 def _is_odd(tensor: Any, may_turn: bool) -> bool:
     """Whether a torch tensor's address and strides are such that no kernel takes it."""
     size = tensor.element_size()
@@ -104,7 +117,7 @@ def _is_odd(tensor: Any, may_turn: bool) -> bool:
         steps = [(n, step) for n, step in steps if step != 1]
     else:
         steps = steps[: len(steps) - (tensor.shape[-1] > 1)]
-    if tensor.device.type != "meta" and tensor.data_ptr() % _ALIGNMENT:
+    if _get_address(tensor) % _ALIGNMENT:
         return True
     return any(step * size % _ALIGNMENT for _, step in steps)
 

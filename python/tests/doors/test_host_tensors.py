@@ -338,7 +338,7 @@ NUMBERS = {
     "decode": (
         read_pages(attn.decode, POOLS),
         make(2, 4, 64),
-        [{"scale": 0.1 * n, "softcap": 2.0 + n, "window": (3 + n, None), "kv_splits": n} for n in (1, 2)],
+        [{"scale": 0.1 * n, "softcap": 2.0 + n, "window": (3 + n, None), "kv_splits": n, "pad": True} for n in (1, 2)],
     ),
     "mla_decode": (
         read_pages(attn.mla_decode, [make(6, 16, 96)]),
