@@ -76,6 +76,9 @@ CHECKS = [
     Check("kernels in every order", 20,
           "env ATTN_ORACLE_KERNELS=100000 ATTN_ORACLE_SEED=2 "
           "{build}/unittests/Analysis/AttnAnalysisTests --gtest_filter=*Oracle*"),
+    Check("loops of any lengths", 20,
+          "{python} scripts/open-loops.py --count=20000 --workers={jobs} --bin={build}/bin",
+          "{python} scripts/open-loops.py --count=60 --seed=1 --workers={jobs} --bin={build}/bin"),
     Check("whole tests of kernels", 12,
           "bash -c 'source scripts/common.sh && ATTN_NIGHTLY=1 $LLVM_BIN/lit -sv -j {jobs} "
           "--filter=\"Integration|sim-grid|skeleton\" {build}/test'"),
