@@ -62,7 +62,7 @@ def test_no_sequences():
     assert np.all(plan.run(q, k, v) == 0)
     o, lse = attn.cascade(q[:0], k, v, [attn.Level(table[:0], lengths[:0])], lse=True)
     assert o.shape == (0, HEADS, DIM) and lse.shape == (0, HEADS)
-    # Who has no sequences may have no pages.
+    # A batch without sequences needs no pages.
     none, nobody = k[:0], (table[:0], lengths[:0])
     o, lse = attn.decode(q[:0], none, none, *nobody, added=(none, none, *nobody), lse=True)
     assert o.shape == (0, HEADS, DIM) and lse.shape == (0, HEADS)
