@@ -114,14 +114,15 @@ public:
     auto found = trips.find(number);
     return found == trips.end() ? nullptr : &found->second;
   }
-  /// A number that is divided, and the one by which it is.
+  /// What is divided, and the divisor.
   struct Quotient {
     Affine of, by;
   };
-  /// The one that is a quotient by a number that is not known.
+  /// Returns the unknown that stands for a quotient whose divisor is unknown.
   uint32_t getQuotient(const std::string &text, const Affine &of,
                        const Affine &by);
-  /// Returns how such a one came about; null for other sums.
+  /// Returns what is divided and the divisor if a sum is such an unknown, null
+  /// for other sums.
   const Quotient *findQuotient(const Affine &sum) const;
   /// True for a number of the launch or a word of memory.
   bool isRoot(uint32_t number) const {

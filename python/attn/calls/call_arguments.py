@@ -82,7 +82,7 @@ def read_cap(what: str, value: Any) -> Any:
 
 
 def to_cap(what: str, value: Any) -> Any:
-    # As above.
+    # torch.compile traces no readers.
     if type(value) in (int, float):
         return value if value > 0 else readers.to_cap(what, value)
     return value if type(value).__name__ in _NUMBERS else readers.to_cap(what, value)
@@ -104,7 +104,7 @@ def to_page(what: str, keys: Any) -> Any:
 
 
 def to_bound(max_seqlen_q: Any) -> Any:
-    # As above.
+    # torch.compile traces no readers.
     if max_seqlen_q is None or type(max_seqlen_q).__name__ == "SymInt":
         return max_seqlen_q
     if type(max_seqlen_q) is int and 0 <= max_seqlen_q <= _MOST_QUERIES:
