@@ -114,14 +114,14 @@ public:
     auto found = trips.find(number);
     return found == trips.end() ? nullptr : &found->second;
   }
-  /// What is divided, and the divisor.
+  /// A dividend and its divisor.
   struct Quotient {
     Affine of, by;
   };
   /// Returns the unknown that stands for a quotient whose divisor is unknown.
   uint32_t getQuotient(const std::string &text, const Affine &of,
                        const Affine &by);
-  /// Returns what is divided and the divisor if a sum is such an unknown, null
+  /// Returns the dividend and divisor if a sum is such an unknown, null
   /// for other sums.
   const Quotient *findQuotient(const Affine &sum) const;
   /// True for a number of the launch or a word of memory.
